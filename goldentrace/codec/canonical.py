@@ -1,0 +1,171 @@
+"""JSON values in and out, and the digests over them.
+
+Canonical JSON: keys sorted by code point, no white space, UTF-8, integral floats below 1e21 as integers and other floats
+as RFC 8785 (ECMAScript) writes them, integers exact, lone surrogates kept distinct. 1 and 1.0 are one value, 1 and "1" two.
+
+msgspec does the work; its limits are met here, once: it writes 1.0 and 1e16 as such, rejects lone surrogates (those go
+through the standard library) and integers of more than 4,300 digits (those are refused), and recurses on nesting.
+This module must not know what an event is.
+"""
+
+import hashlib
+import hmac
+import json
+from typing import Any, Final, NoReturn
+
+import msgspec
+from msgspec import Raw
+
+ARGS_DIGITS: Final = 16
+LEAF_DIGITS: Final = 12
+ELEMENT_DIGITS: Final = 6
+"""Hex digits kept of a SHA-256: of an argument map; of a leaf, profile or variant; of an array element that is named."""
+
+MAX_INTEGER_DIGITS: Final = 4300
+"""Python's own limit against quadratic conversion (sys.int_info.default_max_str_digits); beyond it a number is refused."""
+
+_PLAIN_INTEGER_BELOW: Final = 1e21
+"""ECMAScript writes integral numbers below this without an exponent (RFC 8785, section 3.2.2.3)."""
+
+_DECODER = msgspec.json.Decoder()
+_ENCODER = msgspec.json.Encoder(order="sorted")
+_LINE_ENCODER = msgspec.json.Encoder()
+
+
+class JsonError(ValueError):
+    """Not JSON, or JSON beyond the limits. The message is one clause, without the value."""
+
+
+def decode(data: bytes | Raw | str) -> Any:
+    """Return the Python value of one JSON document.
+
+    Raises: JsonError for anything that is not JSON (NaN and Infinity included), nests too deeply, or holds an integer of
+    more than MAX_INTEGER_DIGITS digits. Invalid UTF-8 is a JsonError too.
+    """
+    try:
+        return _DECODER.decode(data)
+    except RecursionError:
+        raise JsonError("nested too deeply") from None
+    except msgspec.ValidationError:
+        pass  # a number out of range: the standard library reads what is finite
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass  # perhaps a lone surrogate, which the standard library accepts
+    return _decode_slowly(bytes(data) if isinstance(data, Raw) else data)
+
+
+def _decode_slowly(data: bytes | str) -> Any:
+    try:
+        text = data if isinstance(data, str) else data.decode("utf-8")
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
+    except UnicodeDecodeError as error:
+        raise JsonError(f"not UTF-8 (byte {error.start} of the value)") from None
+    except RecursionError:
+        raise JsonError("nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise JsonError(f"not JSON ({error.msg[:1].lower()}{error.msg[1:]}, character {error.pos + 1})") from None
+    except JsonError:
+        raise
+    except ValueError:
+        raise JsonError(f"an integer of more than {MAX_INTEGER_DIGITS} digits") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise JsonError(f"{name} is not JSON")
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise JsonError("a number out of range")
+    return value
+
+
+def encode(value: Any) -> bytes:
+    """Return compact JSON in the given key order, for a line that a person may read. Lone surrogates are escaped.
+
+    Raises: JsonError for NaN, Infinity and values that JSON has no form for.
+    """
+    try:
+        return _LINE_ENCODER.encode(_plain(value))
+    except (UnicodeEncodeError, msgspec.EncodeError):
+        return _encode_slowly(value, is_sorted=False).encode("ascii")
+    except RecursionError:
+        raise JsonError("nested too deeply") from None
+    except TypeError as error:
+        raise JsonError(str(error)) from None
+
+
+def encode_raw(value: Any) -> Raw:
+    """Return `encode(value)` as Raw, as events carry arguments and results."""
+    return Raw(encode(value))
+
+
+def canonical(value: Any) -> bytes:
+    """Return the canonical JSON of a value: equal values, equal bytes.
+
+    Raises: JsonError for NaN, Infinity and values that JSON has no form for.
+    """
+    try:
+        return _ENCODER.encode(_plain(value))
+    except (UnicodeEncodeError, msgspec.EncodeError):
+        return _encode_slowly(value, is_sorted=True).encode("ascii")
+    except RecursionError:
+        raise JsonError("nested too deeply") from None
+    except TypeError as error:
+        raise JsonError(str(error)) from None
+
+
+def _encode_slowly(value: Any, *, is_sorted: bool) -> str:
+    """The form of a value that holds a lone surrogate: as msgspec writes it, but strings escaped to ASCII."""
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, dict):
+        items = sorted(value.items()) if is_sorted else value.items()
+        return "{" + ",".join(f"{json.dumps(key)}:{_encode_slowly(item, is_sorted=is_sorted)}" for key, item in items) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(_encode_slowly(item, is_sorted=is_sorted) for item in value) + "]"
+    try:
+        return _ENCODER.encode(_plain(value)).decode("ascii")
+    except TypeError as error:
+        raise JsonError(str(error)) from None
+
+
+def _plain(value: Any) -> Any:
+    """Return the value with every float in its canonical form; the same object where there is none to change."""
+    kind = type(value)
+    if kind is str or kind is int or value is None or kind is bool:
+        return value
+    if kind is float:
+        return number(value)
+    if kind is dict:
+        changed = {key: _plain(item) for key, item in value.items()}
+        return changed if any(changed[key] is not item for key, item in value.items()) else value
+    if kind is list or kind is tuple:
+        return [_plain(item) for item in value]
+    return value
+
+
+def number(value: float) -> int | Raw:
+    """Return the canonical form of a float: an int where it is integral and below 1e21, else its ECMAScript text.
+
+    Raises: JsonError for NaN and Infinity.
+    """
+    if value != value or value in (float("inf"), float("-inf")):
+        raise JsonError("NaN and Infinity are not JSON")
+    if value.is_integer() and abs(value) < _PLAIN_INTEGER_BELOW:
+        return int(value)
+    mantissa, _, exponent = repr(value).partition("e")
+    if not exponent:
+        return Raw(mantissa.encode())
+    power = int(exponent)
+    digits = mantissa.lstrip("-").replace(".", "")
+    if -7 < power < 0:  # ECMAScript keeps six zeros after the point before it turns to an exponent
+        sign = "-" if value < 0 else ""
+        return Raw(f"{sign}0.{'0' * (-power - 1)}{digits}".encode())
+    return Raw(f"{mantissa.removesuffix('.0')}e{power:+d}".encode())
+
+
+def digest(data: bytes, digits: int, key: bytes | None = None) -> str:
+    """Return `h:` and the first `digits` hex digits of SHA-256 over the bytes, HMAC-SHA-256 where a key is given."""
+    hashed = hashlib.sha256(data) if key is None else hmac.new(key, data, hashlib.sha256)
+    return "h:" + hashed.hexdigest()[:digits]

@@ -1,0 +1,244 @@
+"""Reads one file of `goldentrace/1` events, strictly and by bytes, and writes event lines.
+
+Well-formed files take the fast path: one typed decode of all lines. Anything unusual (an unknown type or field, a torn
+tail, damage) takes the slow path, line by line, which either accepts and notes it or raises an error that names the
+line. What is refused: no line, a line that is no object, a wrong field type, a second trace_start, anything after
+trace_end, invalid UTF-8, NaN, a NUL run, a gap in `seq`, a wrong checksum. This module must not normalize.
+"""
+
+import hashlib
+import re
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from goldentrace.codec.canonical import JsonError, decode, encode
+from goldentrace.errors import InputError, Where
+from goldentrace.model.event import EVENT_TYPES, FORMAT, AnyEvent, Event, TraceEnd, TraceStart
+from goldentrace.model.trace import Note, Trace
+
+BOM: Final = b"\xef\xbb\xbf"
+_DECODER: Final = msgspec.json.Decoder(AnyEvent)
+_FIELDS_DECODER: Final = msgspec.json.Decoder(dict[str, Raw])
+_ENCODER: Final = msgspec.json.Encoder()
+_FIELD_IN_MESSAGE: Final = re.compile(r" - at `(?P<pointer>\$[^`]*)`")
+_REQUIRED: Final = {
+    name: [field.name for field in msgspec.structs.fields(kind) if field.required] for name, kind in EVENT_TYPES.items()
+}
+RE_RECORD: Final = "record the run again, or repair the line"
+
+
+def read_trace(data: bytes, path: str) -> Trace:
+    """Return the trace that the bytes of one file hold.
+
+    Accepted and noted: a BOM, CRLF, blank lines, unknown event types, unknown fields (kept in `extra`), a torn last line
+    and a missing trace_end (both make the trace incomplete). path: as people know the file, for messages.
+    Raises: InputError naming file, line and field for anything else that is not `goldentrace/1`.
+    """
+    body = data.removeprefix(BOM)
+    if not body.strip():
+        raise InputError("the trace is empty", where=Where(path), next_step="record a run into it first")
+    events = _decode_all(body)
+    lines: list[int] | None = None
+    notes: list[Note] = []
+    torn: str | None = None
+    if events is None:
+        events, lines, notes, torn = _decode_each(body, path)
+    return _checked(events, lines, notes, torn, path, body)
+
+
+def encode_event(event: Event) -> bytes:
+    """Return one line, LF included, for an event."""
+    try:
+        return _ENCODER.encode(event) + b"\n"
+    except UnicodeEncodeError:
+        fields = {name: value for name in event.__struct_fields__ if (value := getattr(event, name)) is not None}
+        kind = {"type": event.__struct_config__.tag}
+        return encode({**kind, **{k: decode(v) if isinstance(v, Raw) else v for k, v in fields.items() if v != Raw()}}) + b"\n"
+
+
+def _decode_all(body: bytes) -> list[AnyEvent] | None:
+    """All events of a file without a blank line and without anything unusual, else None."""
+    if not body.endswith(b"\n") or b"\n\n" in body or b"\n\r" in body or body[:1] in b"\r\n" or b"\0" in body:
+        return None
+    if not body.isascii():
+        try:
+            body.decode("utf-8")  # Raw values pass through msgspec unchecked
+        except UnicodeDecodeError:
+            return None
+    try:
+        return _DECODER.decode_lines(body)  # type: ignore[return-value]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _decode_each(body: bytes, path: str) -> tuple[list[AnyEvent], list[int], list[Note], str | None]:
+    events: list[AnyEvent] = []
+    lines: list[int] = []
+    notes: list[Note] = []
+    rows = body.split(b"\n")
+    last = len(rows) - 1  # what follows the final LF: empty where the file is whole
+    for number, row in enumerate(rows, start=1):
+        if not row.strip():
+            continue
+        where = Where(path, number)
+        try:
+            event = _decode_line(row, where, notes)
+        except InputError:
+            if number - 1 == last and not _is_json(row):
+                torn = f"the last line is torn ({len(row)} bytes dropped)"
+                notes.append(Note(torn, number))
+                if not events:
+                    raise
+                return events, lines, notes, torn
+            raise
+        if event is not None:
+            events.append(event)
+            lines.append(number)
+    return events, lines, notes, None
+
+
+def _is_json(row: bytes) -> bool:
+    try:
+        decode(row)
+    except JsonError:
+        return False
+    return True
+
+
+def _decode_line(row: bytes, where: Where, notes: list[Note]) -> AnyEvent | None:
+    """One event; None for a type that this version does not know (noted)."""
+    if b"\0" in row:
+        raise InputError("a run of NUL bytes: the file was damaged after it was written", where=where, next_step=RE_RECORD)
+    if row.startswith((b"<<<<<<< ", b"=======", b">>>>>>> ", b"|||||||")):
+        raise InputError("conflict marker", where=where, next_step="resolve the merge, then run the command again")
+    try:
+        row.decode("utf-8")
+        return _DECODER.decode(row)  # type: ignore[return-value]
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 (byte {error.start} of the line)", where=where, next_step=RE_RECORD) from None
+    except RecursionError:
+        raise InputError("nested too deeply", where=where, next_step="flatten the value, or drop it") from None
+    except msgspec.ValidationError as error:
+        return _decode_loosely(row, where, notes, error)
+    except msgspec.DecodeError:
+        return _decode_value(row, where, notes)
+
+
+def _decode_loosely(row: bytes, where: Where, notes: list[Note], error: msgspec.ValidationError) -> AnyEvent | None:
+    """An object that is no known event as it stands: an unknown type, or unknown fields that go to `extra`."""
+    try:
+        fields = _FIELDS_DECODER.decode(row)
+        kind = decode(fields["type"]) if "type" in fields else None
+    except (msgspec.DecodeError, JsonError):
+        raise InputError("a line that is no JSON object", where=where, next_step=RE_RECORD) from None
+    if not isinstance(kind, str):
+        raise InputError("an event without a `type`", where=where, next_step="`goldentrace schema trace` prints the format")
+    if kind not in EVENT_TYPES:
+        notes.append(Note(f"event type {kind!r} is not known and was left out", where.line))
+        return None
+    known = EVENT_TYPES[kind]
+    unknown = [name for name in fields if name != "type" and name not in known.__struct_fields__]
+    if not unknown:
+        raise _wrong_field(error, where, kind)
+    try:
+        extra = {**decode(fields.get("extra", Raw(b"{}"))), **{name: decode(fields[name]) for name in unknown}}
+        kept = {name: value for name, value in fields.items() if name not in unknown and name != "extra"}
+        line = encode({**{name: Raw(bytes(value)) for name, value in kept.items()}, "extra": extra})
+        notes.append(Note(f"unknown fields kept in extra: {', '.join(unknown)}", where.line))
+        return _DECODER.decode(line)  # type: ignore[return-value]
+    except msgspec.ValidationError as second:
+        raise _wrong_field(second, where, kind) from None
+    except (JsonError, TypeError) as second:
+        raise InputError(str(second), where=where, next_step=RE_RECORD) from None
+
+
+def _decode_value(row: bytes, where: Where, notes: list[Note]) -> AnyEvent | None:
+    """A line that msgspec cannot parse: damaged, or with a lone surrogate in a plain string field."""
+    try:
+        value: Any = decode(row)
+    except JsonError as error:
+        raise InputError(str(error), where=where, next_step=RE_RECORD) from None
+    if not isinstance(value, dict):
+        raise InputError("a line that is no JSON object", where=where, next_step=RE_RECORD)
+    replaced = {
+        name: item.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if isinstance(item, str) else item
+        for name, item in value.items()
+    }
+    try:
+        notes.append(Note("lone surrogates in a text field were replaced", where.line))
+        return _decode_line(encode(replaced), where, notes)
+    except JsonError as error:
+        raise InputError(str(error), where=where, next_step=RE_RECORD) from None
+
+
+def _wrong_field(error: msgspec.ValidationError, where: Where, kind: str) -> InputError:
+    found = _FIELD_IN_MESSAGE.search(str(error))
+    text = _FIELD_IN_MESSAGE.sub("", str(error))
+    pointer = found["pointer"] if found else "$"
+    return InputError(
+        f"not a valid {kind} event: {text[:1].lower()}{text[1:]}",
+        where=Where(where.path, where.line, pointer),
+        next_step="`goldentrace schema trace` prints what each event holds",
+    )
+
+
+def _checked(
+    events: list[AnyEvent], lines: list[int] | None, notes: list[Note], torn: str | None, path: str, body: bytes
+) -> Trace:
+    def place(index: int) -> Where:
+        return Where(path, index + 1 if lines is None else lines[index])
+
+    if not events or not isinstance(events[0], TraceStart):
+        raise InputError(
+            "the first event is no trace_start", where=place(0) if events else Where(path),
+            next_step="a trace begins with a trace_start line; `goldentrace formats` lists what else can be imported",
+        )  # fmt: skip
+    start = events[0]
+    if start.format != FORMAT:
+        raise InputError(
+            f"format {start.format!r} is not {FORMAT!r}", where=Where(path, place(0).line, "$.format"),
+            next_step="use a version of goldentrace that knows it",
+        )  # fmt: skip
+    for index in range(1, len(events)):
+        kind = type(events[index])
+        if kind is TraceStart:
+            raise InputError("a second trace_start", where=place(index), next_step="split the file: one run, one file")
+        if kind is TraceEnd and index < len(events) - 1:
+            raise InputError("an event after trace_end", where=place(index + 1), next_step="split the file: one run, one file")
+    _check_sequence(events, place)
+    end = events[-1]
+    if isinstance(end, TraceEnd):
+        _check_end(end, len(events) - 1 + sum("was left out" in note.text for note in notes), body, place(len(events) - 1))
+        incomplete = torn
+    else:
+        incomplete = torn or "there is no trace_end: the run was cut off while it was recorded"
+    return Trace(events, path, lines, incomplete, tuple(notes))
+
+
+def _check_sequence(events: list[AnyEvent], place: Any) -> None:
+    """Lines without `seq` count by position; a gap between two numbered lines is an event that was lost."""
+    before: int | None = None
+    position = 0
+    for index, event in enumerate(events):
+        seq = event.seq
+        if seq is None:
+            continue
+        if before is not None:
+            if seq <= before:
+                raise InputError(f"seq {seq} follows {before}: lines are out of order", where=place(index), next_step=RE_RECORD)
+            if seq - before > place(index).line - position:
+                raise InputError(f"events are missing between seq {before} and {seq}", where=place(index), next_step=RE_RECORD)
+        before, position = seq, place(index).line
+
+
+def _check_end(end: TraceEnd, events_before: int, body: bytes, where: Where) -> None:
+    if end.events is not None and end.events != events_before:
+        raise InputError(
+            f"trace_end counts {end.events} events before it, {events_before} are there", where=where, next_step=RE_RECORD
+        )
+    if end.sha256 is not None:
+        earlier = body[: body.rstrip(b"\r\n").rfind(b"\n") + 1]
+        if hashlib.sha256(earlier).hexdigest() != end.sha256:
+            raise InputError("the checksum in trace_end is not that of the lines before it", where=where, next_step=RE_RECORD)
