@@ -1,0 +1,89 @@
+"""A normalized trace: what is compared. A golden read from its file is one too, without payloads."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from goldentrace.model.event import Outcome, StopReason
+from goldentrace.model.operation import LooseEvent, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What stands in the first line of a golden.
+
+    states: the decision kinds that the source can state, None means all; accepts: findings accepted with a reason;
+    backoff: the policy of waits; seen: how many of the baseline's runs took this variant.
+    """
+
+    scenario_id: str | None = None
+    seed: int | None = None
+    description: str | None = None
+    profile: str = ""
+    profile_hash: str = ""
+    states: tuple[str, ...] | None = None
+    accepts: tuple[dict[str, Any], ...] = ()
+    backoff: dict[str, Any] | None = None
+    seen: int | None = None
+
+
+class Payloads(Protocol):
+    """The values behind a normalized run. Pointers are those of the leaf map."""
+
+    def argument(self, operation: int, pointer: str) -> tuple[bool, Any]:
+        """Is there a value at that leaf of the operation's arguments, and which (redacted)?"""
+
+    def argument_ids(self, operation: int, pointer: str, attempt: int) -> tuple[str, ...]:
+        """The ids in that leaf, in order, in comparable form."""
+
+    def result_ids(self, operation: int, pointer: str) -> tuple[str, ...]:
+        """The id at that place of the operation's results, or none; the newest result first."""
+
+    def has_id(self, operation: int, value: str) -> bool:
+        """Does any result of the operation hold this id?"""
+
+    def uses(self, operation: int) -> tuple[int, ...]:
+        """The operations whose results hold values of this operation's arguments, ascending."""
+
+
+@dataclass(slots=True)
+class NormalTrace:
+    """Operations in canonical order and the events between them.
+
+    incomplete: why the recording is not whole; has_turns, has_times: does the source record them; masked: what was
+    replaced and by which rule, only when asked for.
+    """
+
+    header: Header
+    operations: list[Operation]
+    loose: list[LooseEvent]
+    outcome: Outcome
+    stop_reason: StopReason
+    path: str
+    has_turns: bool
+    has_times: bool
+    incomplete: str | None = None
+    is_golden: bool = False
+    end_line: int = 0
+    end_ms: float | None = None
+    payloads: Payloads | None = None
+    notes: tuple[str, ...] = ()
+    masked: list["Masked"] = field(default_factory=list)
+
+    def uses_of(self, index: int) -> tuple[str, ...]:
+        """Labels of the operations whose results gave this one's argument values; computed once for a run."""
+        operation = self.operations[index]
+        if operation.uses is None:
+            found = self.payloads.uses(index) if self.payloads is not None else ()
+            operation.uses = tuple(self.operations[source].label for source in found)
+        return operation.uses
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """One value that normalization replaced: where, by what, and which rule did it."""
+
+    label: str
+    pointer: str
+    shown: str
+    placeholder: str
+    rule: str

@@ -1,0 +1,59 @@
+"""JSON Pointers (RFC 6901) and globs over them.
+
+A glob that begins with `/` is matched segment by segment, `*` for one segment and `**` for any number; any other glob is a
+key name, matched at every depth. What follows `#` or a final `~n` is goldentrace's own suffix and no part of the path.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+_SUFFIX = re.compile(r"#.*$")
+
+
+def escape(key: str) -> str:
+    """Return a key as one segment: `~` as `~0`, `/` as `~1`."""
+    if "~" in key or "/" in key:
+        return key.replace("~", "~0").replace("/", "~1")
+    return key
+
+
+def unescape(segment: str) -> str:
+    """Return the key that a segment stands for."""
+    return segment.replace("~1", "/").replace("~0", "~") if "~" in segment else segment
+
+
+def parent(pointer: str) -> str:
+    """Return the pointer of the container that holds this one; the root's is the root."""
+    return pointer.rpartition("/")[0]
+
+
+@lru_cache(maxsize=1024)
+def compile_globs(globs: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Return one pattern that matches the pointers which any of the globs names, None where there is no glob."""
+    if not globs:
+        return None
+    return re.compile("|".join(f"(?:{_regex(glob)})" for glob in globs))
+
+
+def _regex(glob: str) -> str:
+    if not glob.startswith("/"):
+        return rf"(?:.*/)?{_segment(escape(glob))}(?:/.*)?"
+    parts: list[str] = []
+    for segment in glob[1:].split("/"):
+        parts.append("(?:/[^/]*)*" if segment == "**" else "/" + _segment(segment))
+    return "".join(parts) + "(?:/.*)?"
+
+
+def _segment(glob: str) -> str:
+    return "".join("[^/]*" if char == "*" else re.escape(char) for char in glob)
+
+
+def is_matched(pattern: re.Pattern[str] | None, pointer: str) -> bool:
+    """Does any of the compiled globs name this pointer, or a container above it?"""
+    return pattern is not None and pattern.fullmatch(_SUFFIX.sub("", pointer)) is not None
+
+
+def segments(pointer: str) -> Sequence[str]:
+    """Return the unescaped keys from the root."""
+    return [unescape(segment) for segment in pointer.split("/")[1:]]
