@@ -1,7 +1,7 @@
-"""Fail unless the tests reach 95 % of the branches of every pure layer.
+"""Fail unless the tests reach 95 % of the statements and of the branches of every pure layer.
 
-The pure layers hold the verdict, so that an untested branch there is a verdict that nobody checked. The other layers are
-reported, not judged. Reads the data of the last test run (`COVERAGE_FILE`); measures nothing itself.
+The pure layers hold the verdict, so that an untested branch there is a verdict that nobody checked. The other layers
+are reported, not judged. Reads the data of the last test run (`COVERAGE_FILE`); measures nothing itself.
 """
 
 import json

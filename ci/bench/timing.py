@@ -35,8 +35,8 @@ Work = Command | Callable[[], object]
 class Row:
     """One line of the table.
 
-    name: unique in its module; work and reference: what is measured and what with; amount and unit: how much one run does,
-    for a rate; targets: bounds by name of what `Result.values` holds (`ratio`, `seconds`, `cpu_s`, `peak_mb`), at most so much.
+    name: unique in its module; work and reference: what is measured and what with; amount and unit: how much one run
+    does, for a rate; targets: upper bounds, by the name in `Result.values` (`ratio`, `seconds`, `cpu_s`, `peak_mb`).
     """
 
     name: str
@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Sample:
-    """One run: wall seconds, CPU seconds of the process and its children, and peak memory in MB (None for a function)."""
+    """One run: wall seconds, CPU seconds of the process with its children, peak memory in MB (None for a function)."""
 
     seconds: float
     cpu_s: float
