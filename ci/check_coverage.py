@@ -17,8 +17,11 @@ PACKAGE = Path("goldentrace")
 
 def main() -> int:
     """Print one line per layer and return 1 when a pure one falls short, else 0."""
-    report = json.loads(subprocess.run(["coverage", "json", "-q", "-o", "-"], check=True, capture_output=True).stdout)
-    layers = totals(report["files"])
+    measured = subprocess.run(["coverage", "json", "-q", "-o", "-"], check=False, capture_output=True, text=True)
+    if measured.returncode != 0:
+        print(f"no coverage to judge: {measured.stdout}{measured.stderr}".strip())
+        return 1
+    layers = totals(json.loads(measured.stdout)["files"])
     missed = []
     print(f"{'layer':<16}{'statements':>12}{'branches':>12}")
     for layer in sorted(layers):
