@@ -10,12 +10,22 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 CORPUS_VARIABLE = "GOLDENTRACE_CORPUS"
 
 KEPT_VARIABLES = ("PATH", "TMPDIR", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE")
 """All that a started program sees of this environment. A list of what to keep, not of what to drop: no variable of a CI
 service, of a user's configuration or of a colour setting can then decide a test."""
+
+# A busy machine decides no test: no deadline, no complaint that drawing was slow. In CI every run draws the same examples.
+settings.register_profile(
+    "house",
+    settings.get_profile("ci" if os.environ.get("CI") else "default"),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("house")
 
 
 @dataclass(frozen=True, slots=True)
