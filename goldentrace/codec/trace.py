@@ -109,10 +109,7 @@ def _is_json(row: bytes) -> bool:
 
 def _decode_line(row: bytes, where: Where, notes: list[Note]) -> AnyEvent | None:
     """One event; None for a type that this version does not know (noted)."""
-    if b"\0" in row:
-        raise InputError("a run of NUL bytes: the file was damaged after it was written", where=where, next_step=RE_RECORD)
-    if row.startswith((b"<<<<<<< ", b"=======", b">>>>>>> ", b"|||||||")):
-        raise InputError("conflict marker", where=where, next_step="resolve the merge, then run the command again")
+    _refuse_damage(row, where)
     try:
         row.decode("utf-8")
         return _DECODER.decode(row)  # type: ignore[return-value]
@@ -152,6 +149,40 @@ def _decode_loosely(row: bytes, where: Where, notes: list[Note], error: msgspec.
         raise _wrong_field(second, where, kind) from None
     except (JsonError, TypeError) as second:
         raise InputError(str(second), where=where, next_step=RE_RECORD) from None
+
+
+def read_line(row: bytes, where: Where, decoder: Any, kind: str, next_step: str) -> Any:
+    """Return one line of a golden, typed; every damage is an error that says that the golden is not readable."""
+    try:
+        return _decode_strictly(row, where, decoder)
+    except InputError as error:
+        raise InputError(f"{kind} is not readable: {error.what}", where=error.where, next_step=next_step) from None
+
+
+def _decode_strictly(row: bytes, where: Where, decoder: Any) -> Any:
+    _refuse_damage(row, where)
+    try:
+        row.decode("utf-8")
+        return decoder.decode(row)
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 (byte {error.start} of the line)", where=where) from None
+    except RecursionError:
+        raise InputError("nested too deeply", where=where) from None
+    except msgspec.ValidationError as error:
+        raise _wrong_field(error, where, "golden") from None
+    except msgspec.DecodeError:
+        try:
+            decode(row)
+        except JsonError as error:
+            raise InputError(str(error), where=where) from None
+        raise InputError("a lone surrogate in a text", where=where) from None
+
+
+def _refuse_damage(row: bytes, where: Where) -> None:
+    if b"\0" in row:
+        raise InputError("a run of NUL bytes: the file was damaged after it was written", where=where, next_step=RE_RECORD)
+    if row.startswith((b"<<<<<<< ", b"=======", b">>>>>>> ", b"|||||||")):
+        raise InputError("conflict marker", where=where, next_step="resolve the merge, then run the command again")
 
 
 def _decode_value(row: bytes, where: Where, notes: list[Note]) -> AnyEvent | None:

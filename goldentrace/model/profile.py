@@ -128,7 +128,7 @@ class Profile(_Section, frozen=True, kw_only=True):
     tools: dict[str, Tool] = {}
     rules: dict[str, Any] = {}
     compare: Compare = Compare()
-    backoff: dict[str, Any] = {"policy": "none"}
+    backoff: dict[str, Any] = {}
 
     def tool(self, name: str) -> Tool:
         """What is known of a tool; an empty record where nothing is."""

@@ -1,0 +1,250 @@
+"""A JSON value as its leaves: JSON Pointer -> what stands there, written as type, length and short digest.
+
+Most leaves are plain and are written at once. A leaf that holds a secret, a folder, an id or a value that may be the
+clock's stays `Mixed` or `Moment`, because what it becomes depends on the trace around it. Containers have no line of their
+own, except empty ones. A string that holds a JSON object or array is walked as that value and marked by `pointer#json`.
+This module must not know of events.
+"""
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from goldentrace.codec.canonical import LEAF_DIGITS, JsonError, canonical, decode, digest
+from goldentrace.model import pointer as pointers
+from goldentrace.model.operation import WrittenLeaf
+from goldentrace.model.profile import Profile, Tool
+from goldentrace.normalize.ids import IdStep, key_token
+from goldentrace.normalize.paths import PathStep
+from goldentrace.normalize.redact import Redactor
+from goldentrace.normalize.text import Segments, Token
+
+MAX_CACHED_DIGESTS: Final = 200_000
+"""Entries kept of value -> written leaf; beyond it the cache starts anew, so that memory stays bounded."""
+
+_CLOCK_TEXT: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
+_DATE_TEXT: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_EPOCH_S: Final = (1_000_000_000, 10_000_000_000)
+_NUMERIC: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+
+
+class Mixed(NamedTuple):
+    """A string with tokens in it."""
+
+    segments: Segments
+
+
+class Moment(NamedTuple):
+    """A date-time, date or epoch that may be the event's own clock: its instant in ms since 1970, and the plain leaf that it
+    is otherwise. is_relative: the profile says that it follows the clock; is_date: a day without a time."""
+
+    at_ms: float
+    written: WrittenLeaf
+    is_relative: bool
+    is_date: bool
+
+
+Leaf: TypeAlias = WrittenLeaf | Mixed | Moment
+
+
+@dataclass(slots=True)
+class Flat:
+    """The leaves of one value. specials: pointers of the leaves that are not written yet."""
+
+    leaves: dict[str, Leaf] = field(default_factory=dict)
+    specials: list[str] = field(default_factory=list)
+
+
+class LeafReader:
+    """Flattens values the way a profile asks for. One per trace; pure but for its cache of digests."""
+
+    def __init__(self, profile: Profile, paths: PathStep, key: bytes | None) -> None:
+        self.redactor = Redactor(profile.redact)
+        self.paths = paths
+        self.ids = IdStep(profile.ids)
+        self._key = key
+        self._is_semantic = profile.arguments.equivalence == "semantic"
+        self._relative = pointers.compile_globs(tuple(profile.time.relative))
+        self._arguments = profile.arguments
+        self._strings: dict[str, str] = {}
+        self._integers: dict[int, str] = {}
+
+    def flatten(self, value: Any, tool: Tool | None = None) -> Flat:
+        """Return the leaves of a value. tool: its ignore, keep and order_free add to the profile's; None for a result."""
+        flat = Flat()
+        scope = _Scope(self._arguments, tool)
+        self._walk(value, "", None, flat, scope)
+        return flat
+
+    def text(self, text: str, pointer: str = "", key: str | None = None) -> Segments:
+        """Return the segments of a string after redact, paths and ids."""
+        segments: Segments = (text,)
+        if PLAIN_ENOUGH.fullmatch(text) is None or key is not None:
+            segments = self.redactor.split(segments, key)
+            segments = self.paths.split(segments)
+        return self.ids.split(segments, pointer)
+
+    def _walk(self, value: Any, pointer: str, name: str | None, flat: Flat, scope: "_Scope") -> None:
+        if scope.ignore is not None and pointer and pointers.is_matched(scope.ignore, pointer):
+            return
+        kind = type(value)
+        if kind is str:
+            self._add_text(value, pointer, name, flat, scope)
+        elif kind is dict:
+            if not value:
+                flat.leaves[pointer] = "{}"
+                return
+            if all(key == str(n) for n, key in enumerate(value)):
+                flat.leaves[pointer + "#object"] = "object"  # else it could not be told from an array
+            for key, item in value.items():
+                self._walk(item, f"{pointer}/{pointers.escape(key)}", key, flat, scope)
+        elif kind is list:
+            if not value:
+                flat.leaves[pointer] = "[]"
+                return
+            items = value
+            if scope.order_free is not None and pointers.is_matched(scope.order_free, pointer):
+                items = sorted(value, key=canonical)
+            for n, item in enumerate(items):
+                self._walk(item, f"{pointer}/{n}", name, flat, scope)
+        else:
+            self._add_scalar(value, pointer, flat, scope)
+
+    def _add_text(self, text: str, pointer: str, name: str | None, flat: Flat, scope: "_Scope") -> None:
+        if text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
+            try:
+                inner = decode(text)
+            except JsonError:
+                inner = None
+            if isinstance(inner, dict | list):
+                flat.leaves[pointer + "#json"] = "json"
+                self._walk(inner, pointer, name, flat, scope)
+                return
+        segments = self.text(text, pointer, name if name is not None and _is_telling(name) else None)
+        if len(segments) != 1 or not isinstance(segments[0], str):
+            if segments:
+                flat.leaves[pointer] = Mixed(segments)
+                flat.specials.append(pointer)
+                return
+        written = self.describe(text) if not scope.keeps(pointer) else {"value": text}
+        moment = self._moment_of_text(text, pointer, written)
+        self._put(moment if moment is not None else written, pointer, flat)
+
+    def _add_scalar(self, value: Any, pointer: str, flat: Flat, scope: "_Scope") -> None:
+        if self.ids.has_keys and type(value) in (int, float) and self.ids.is_key(pointer):
+            self._put(Mixed((key_token(value),)), pointer, flat)
+            return
+        written: WrittenLeaf = {"value": value} if scope.keeps(pointer) else self.describe(value)
+        if type(value) in (int, float) and abs(value) >= _EPOCH_S[0]:
+            at_ms = _epoch_ms(value)
+            if at_ms is not None:
+                self._put(Moment(at_ms, written, pointers.is_matched(self._relative, pointer), False), pointer, flat)
+                return
+        flat.leaves[pointer] = written
+
+    def _put(self, leaf: Leaf, pointer: str, flat: Flat) -> None:
+        flat.leaves[pointer] = leaf
+        if isinstance(leaf, Mixed | Moment):
+            flat.specials.append(pointer)
+
+    def _moment_of_text(self, text: str, pointer: str, written: WrittenLeaf) -> Moment | None:
+        if not 10 <= len(text) <= 35:
+            return None
+        is_relative = pointers.is_matched(self._relative, pointer)
+        is_date = _DATE_TEXT.fullmatch(text) is not None
+        if is_date and not is_relative or not is_date and not _CLOCK_TEXT.fullmatch(text):
+            return None
+        at_ms = instant_ms(text)
+        return None if at_ms is None else Moment(at_ms, written, is_relative, is_date)
+
+    def describe(self, value: Any) -> str:
+        """Return a scalar as type, length and digest: `str[9] h:…`, `int h:…`, `float h:…`, `bool h:…`, `null`."""
+        kind = type(value)
+        if self._is_semantic and kind in (str, int, float):
+            return self._describe_semantic(value)
+        if kind is str:
+            written = self._strings.get(value)
+            if written is None:
+                written = f"str[{len(value)}] {self.digest(value)}"
+                _remember(self._strings, value, written)
+            return written
+        if kind is int:
+            written = self._integers.get(value)
+            if written is None:
+                written = f"int {self.digest(value)}"
+                _remember(self._integers, value, written)
+            return written
+        if value is None:
+            return "null"
+        if kind is bool:
+            return f"bool {self.digest(value)}"
+        is_integral = value.is_integer() and abs(value) < 1e21
+        return f"{'int' if is_integral else 'float'} {self.digest(value)}"
+
+    def _describe_semantic(self, value: str | int | float) -> str:
+        """Numbers and numeric strings are equal, strings are trimmed; case is not folded."""
+        if isinstance(value, str):
+            value = value.strip()
+            if not _NUMERIC.fullmatch(value):
+                return f"str[{len(value)}] {self.digest(value)}"
+            try:
+                value = int(value)
+            except ValueError:
+                value = float(value)
+        if isinstance(value, float) and value in (float("inf"), float("-inf")):
+            return f"number {self.digest(str(value))}"
+        return f"number {self.digest(value)}"
+
+    def digest(self, value: Any) -> str:
+        """Return the digest of a leaf or of a canonical structure, keyed where the profile says so."""
+        return digest(canonical(value), LEAF_DIGITS, self._key)
+
+
+class _Scope:
+    """The globs that hold for one value."""
+
+    __slots__ = ("ignore", "keep", "order_free")
+
+    def __init__(self, arguments: Any, tool: Tool | None) -> None:
+        extra = tool if tool is not None else Tool()
+        self.ignore = pointers.compile_globs((*arguments.ignore, *extra.ignore))
+        self.keep = pointers.compile_globs((*arguments.keep, *extra.keep))
+        self.order_free = pointers.compile_globs((*arguments.order_free, *extra.order_free))
+
+    def keeps(self, pointer: str) -> bool:
+        return self.keep is not None and pointers.is_matched(self.keep, pointer)
+
+
+PLAIN_ENOUGH: Final = re.compile(r"[0-9A-Za-z_ .,-]{0,15}")
+"""A text that can hold neither a secret nor a folder: too short for the one, no slash or colon for the other."""
+
+
+def _is_telling(name: str) -> bool:
+    from goldentrace.normalize.redact import is_secret_key
+
+    return is_secret_key(name)
+
+
+def _remember(cache: dict[Any, str], value: Any, written: str) -> None:
+    if len(cache) >= MAX_CACHED_DIGESTS:
+        cache.clear()
+    cache[value] = written
+
+
+def instant_ms(text: str) -> float | None:
+    """Return the instant of an ISO date or date-time in ms since 1970; one without a zone counts as UTC; None if none."""
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)).timestamp() * 1000
+
+
+def _epoch_ms(value: float) -> float | None:
+    """The instant of a number that may be an epoch in s, ms, us or ns; None outside the years 2001 to 2286."""
+    low, high = _EPOCH_S
+    for scale in (1, 1_000, 1_000_000, 1_000_000_000):
+        if low * scale <= value < high * scale:
+            return value * 1000 / scale
+    return None

@@ -1,0 +1,195 @@
+"""The values behind a normalized run: what an argument was, which id stands where in a result, who used whose values.
+
+Only a run has them; a golden file holds no value. So a verdict may ask them about the candidate alone, and about the golden
+only for what is shown. Decoded lazily: most operations are never asked about.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from goldentrace.codec.canonical import JsonError, decode
+from goldentrace.model import pointer as pointers
+from goldentrace.model.event import ABSENT, ToolCall
+from goldentrace.normalize.elements import ResultDocument
+from goldentrace.normalize.ids import id_values
+from goldentrace.normalize.leaves import Flat, LeafReader, Mixed
+from goldentrace.normalize.operations import Group, Try
+
+_SMALL = 10
+_SHORT = 3
+"""A value this small is shared by chance: |number| < 10 and strings under 3 characters name no source."""
+
+
+class RunPayloads:
+    """Implements `model.normal.Payloads` over the recorded operations of one trace."""
+
+    def __init__(self, reader: LeafReader, groups: list[Group], members: list[int]) -> None:
+        """groups: in canonical order; members: number of the canonical unit (batch or serial call) of each."""
+        self._reader = reader
+        self._groups = groups
+        self._members = members
+        self._documents: dict[int, list[ResultDocument]] = {}
+        self._ids: dict[int, set[str]] = {}
+        self._flats: dict[int, Flat] = {}
+        self._uses: list[tuple[int, ...]] | None = None
+
+    def argument(self, operation: int, pointer: str) -> tuple[bool, Any]:
+        """Return whether a value stands at that leaf of the first attempt's arguments, and which, secrets redacted."""
+        call = self._groups[operation].first.call
+        if pointer == "#idempotency_key":
+            return call.idempotency_key is not None, self._shown(call.idempotency_key)
+        if pointer == "#raw":
+            return call.args_raw is not None, self._shown(call.args_raw)
+        try:
+            value = _decoded(call.args)
+        except JsonError:
+            return False, None
+        for key in pointers.segments(pointer.partition("#")[0].rpartition("~~")[0] or pointer.partition("#")[0]):
+            if isinstance(value, str):
+                try:
+                    value = decode(value)
+                except JsonError:
+                    return False, None
+            if isinstance(value, dict) and key in value:
+                value = value[key]
+            elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
+                value = value[int(key)]
+            else:
+                return False, None
+        return True, self._shown(value, pointer.rpartition("/")[2])
+
+    def _shown(self, value: Any, key: str | None = None) -> Any:
+        return self._reader.redactor.redact_value(value, {}, key)
+
+    def argument_ids(self, operation: int, pointer: str, attempt: int = 0) -> tuple[str, ...]:
+        """Return the ids in one argument leaf, in order, in comparable form. attempt: 0-based."""
+        tries = self._groups[operation].tries()
+        call = tries[min(attempt, len(tries) - 1)].call
+        place = operation if attempt == 0 else -1 - operation * 1000 - attempt
+        flat = self._flats.get(place)
+        if flat is None:
+            flat = self._flats[place] = flatten_call(self._reader, call, None)
+        leaf = flat.leaves.get(pointer)
+        if not isinstance(leaf, Mixed):
+            return ()
+        return tuple(token.value for token in leaf.segments if not isinstance(token, str) and token.is_id)
+
+    def documents(self, operation: int) -> list[ResultDocument]:
+        """Return the decoded results of an operation, the last first."""
+        found = self._documents.get(operation)
+        if found is None:
+            found = []
+            for attempt in reversed(self._groups[operation].tries()):
+                value = result_value(attempt)
+                if value is not None:
+                    found.append(ResultDocument(value, self._reader))
+            self._documents[operation] = found
+        return found
+
+    def result_ids(self, operation: int, pointer: str) -> tuple[str, ...]:
+        """Return the ids at a named place of the operation's results, the newest result that has the place deciding."""
+        for document in self.documents(operation):
+            found = document.ids_at(pointer)
+            if found:
+                return found
+        return ()
+
+    def has_id(self, operation: int, value: str) -> bool:
+        """Does any result of the operation hold this id?"""
+        found = self._ids.get(operation)
+        if found is None:
+            found = set()
+            for attempt in self._groups[operation].tries():
+                if attempt.result is not None:
+                    found |= id_values(bytes(attempt.result.result))
+            self._ids[operation] = found
+        return value in found or any(document.places({value}) for document in self.documents(operation))
+
+    def uses(self, operation: int) -> tuple[int, ...]:
+        """Return the operations whose results hold values of this operation's arguments, ascending."""
+        if self._uses is None:
+            self._uses = list(self._find_uses())
+        return self._uses[operation]
+
+    def _find_uses(self) -> Iterator[tuple[int, ...]]:
+        """For each argument leaf, the latest earlier ok result that holds an equal value; echoes do not count."""
+        latest: dict[tuple[type, Any], int] = {}
+        pending: list[tuple[int, Group, set[tuple[type, Any]]]] = []
+        for index, group in enumerate(self._groups):
+            if pending and self._members[pending[-1][0]] != self._members[index]:
+                self._index_results(pending, latest)
+                pending = []
+            own = set(telling_scalars(_decoded_or_none(group.first.call.args)))
+            yield tuple(sorted({latest[value] for value in own if value in latest}))
+            pending.append((index, group, own))
+
+    def _index_results(self, done: list[tuple[int, Group, set[tuple[type, Any]]]], latest: dict[tuple[type, Any], int]) -> None:
+        for index, group, own in done:
+            for attempt in group.tries():
+                if attempt.result is not None and attempt.result.status == "ok":
+                    for value in telling_scalars(result_value(attempt)):
+                        if value not in own:
+                            latest[value] = index
+
+
+def flatten_call(reader: LeafReader, call: ToolCall, tool: Any) -> Flat:
+    """Return the leaves of a call's arguments: the value, or the text as sent where it did not parse, and the key."""
+    raw = bytes(call.args)
+    flat = reader.flatten(decode(raw), tool) if raw not in (b"", b"{}") else Flat()
+    if not raw and call.args_raw is not None:
+        _add_text(reader, flat, "#raw", call.args_raw)
+    if call.idempotency_key is not None:
+        _add_text(reader, flat, "#idempotency_key", call.idempotency_key)
+    return flat
+
+
+def _add_text(reader: LeafReader, flat: Flat, pointer: str, text: str) -> None:
+    segments = reader.text(text, pointer)
+    if len(segments) == 1 and isinstance(segments[0], str) or not segments:
+        flat.leaves[pointer] = reader.describe(text)
+    else:
+        flat.leaves[pointer] = Mixed(segments)
+        flat.specials.append(pointer)
+
+
+def result_value(attempt: Try) -> Any:
+    """Return an attempt's result as a value, None where there is none or it does not parse."""
+    return None if attempt.result is None else _decoded_or_none(attempt.result.result)
+
+
+def _decoded(raw: Any) -> Any:
+    data = bytes(raw)
+    return decode(data) if data else {}
+
+
+def _decoded_or_none(raw: Any) -> Any:
+    if raw is ABSENT or not bytes(raw):
+        return None
+    try:
+        return decode(raw)
+    except JsonError:
+        return None
+
+
+def telling_scalars(value: Any) -> Iterator[tuple[type, Any]]:
+    """Yield the values that can name their source: not null, boolean, empty, |number| < 10 or under 3 characters."""
+    kind = type(value)
+    if kind is str:
+        if len(value) >= _SHORT:
+            yield (str, value)
+            if value[:1] in ("{", "[") and value[-1:] in ("}", "]"):
+                try:
+                    inner = decode(value)
+                except JsonError:
+                    return
+                if isinstance(inner, dict | list):
+                    yield from telling_scalars(inner)
+    elif kind is int or kind is float:
+        if abs(value) >= _SMALL:
+            yield (float, value)
+    elif kind is dict:
+        for item in value.values():
+            yield from telling_scalars(item)
+    elif kind is list:
+        for item in value:
+            yield from telling_scalars(item)

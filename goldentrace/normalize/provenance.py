@@ -1,0 +1,85 @@
+"""Where an id came from, so that a new id and a wrong id can be told apart.
+
+An id first seen in a result is `<get_order#1/id>`; first seen in arguments `<new:uuid>`, in a later operation
+`<charge_card#1.args/idempotency_key>`. A random-looking value that a user or system message held before any result did is a
+literal and stays an ordinary value. Where an earlier result was not recorded, nothing can be said: `<unknown:uuid>`.
+"""
+
+from dataclasses import dataclass, field
+
+from goldentrace.model.placeholder import escape_place
+from goldentrace.normalize.elements import reduce_name
+from goldentrace.normalize.ids import is_content_address
+from goldentrace.normalize.text import Token
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A placeholder: as written in a golden, and reduced to tool and pointer for the alignment key."""
+
+    written: str
+    reduced: str
+
+
+@dataclass(slots=True)
+class NewIds:
+    """Ids that one operation was the first to hold: value -> its placeholder and the pointer where it stood."""
+
+    references: dict[str, Reference] = field(default_factory=dict)
+    pointers: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def name(self, token: Token, pointer: str, kind: str) -> Reference:
+        found = self.references.get(token.value)
+        if found is None:
+            count = self.counts[kind] = self.counts.get(kind, 0) + 1
+            text = f"<{kind}>" if count == 1 else f"<{kind}:{count}>"
+            found = self.references[token.value] = Reference(text, text)
+            self.pointers[token.value] = pointer
+        return found
+
+
+class Provenance:
+    """The ids of one trace as they become known, in canonical order."""
+
+    def __init__(self, literals: frozenset[str]) -> None:
+        """literals: comparable forms of the ids that messages or the scenario's inputs held before any result."""
+        self._literals = literals
+        self._known: dict[str, Reference] = {}
+        self._secrets: dict[str, int] = {}
+        self.is_blind = False
+        """Was an earlier result left out by the source, so that an unknown id may have come from it?"""
+
+    def is_known(self, value: str) -> bool:
+        return value in self._known
+
+    def is_literal(self, value: str) -> bool:
+        return value in self._literals
+
+    def name(self, token: Token, pointer: str, new: NewIds) -> Reference | None:
+        """Return the placeholder of an id in arguments; None where it is an ordinary value."""
+        if token.value in self._literals:
+            return None
+        found = self._known.get(token.value)
+        if found is not None:
+            return found
+        if is_content_address(token):
+            return None
+        return new.name(token, pointer, f"unknown:{token.kind}" if self.is_blind else f"new:{token.kind}")
+
+    def name_secret(self, token: Token) -> Reference:
+        """Return `<secret:n>`, n by first appearance."""
+        number = self._secrets.setdefault(token.value, len(self._secrets) + 1)
+        return Reference(f"<secret:{number}>", "<secret>")
+
+    def keep_new(self, new: NewIds, label: str, tool: str) -> None:
+        """From here on, the ids that an operation was the first to hold are known by its arguments."""
+        for value, pointer in new.pointers.items():
+            place = escape_place(pointer)
+            self._known.setdefault(value, Reference(f"<{label}.args{place}>", f"<{tool}.args{place}>"))
+
+    def keep_result(self, places: dict[str, str], label: str, tool: str) -> None:
+        """From here on, the ids of a result are known by their place in it. The first result that holds an id names it."""
+        for value, name in places.items():
+            place = escape_place(name)
+            self._known.setdefault(value, Reference(f"<{label}{place}>", f"<{tool}{reduce_name(place)}>"))
