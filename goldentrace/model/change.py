@@ -1,0 +1,83 @@
+"""A change: how a candidate differs from its golden, at one operation, under one code."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from goldentrace.model.normal import NormalTrace
+from goldentrace.model.profile import Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """The interval that a wait had to lie in, ms; hi_ms None: no upper bound; deviation_ms: how far outside; source: the
+    setting that set it."""
+
+    lo_ms: float
+    hi_ms: float | None
+    deviation_ms: float
+    source: str
+
+
+@dataclass(slots=True, eq=False)
+class Change:
+    """One difference.
+
+    label: the operation's name in the golden, in the candidate where it was added, None for the run as a whole; pointers:
+    the argument leaves concerned; expected, actual: shown values (never a secret); golden_line, candidate_line: 1-based
+    lines of the two files; golden_index, candidate_index: operations; caused_by: the change that this one follows from.
+    hint: what to do, where that can be told (the `ids.keys` line that would mask a value).
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    label: str | None = None
+    tool_name: str | None = None
+    pointers: tuple[str, ...] = ()
+    expected: Any = None
+    actual: Any = None
+    tolerance: Tolerance | None = None
+    golden_line: int | None = None
+    candidate_line: int | None = None
+    golden_index: int | None = None
+    candidate_index: int | None = None
+    attempt: int | None = None
+    caused_by: "Change | None" = None
+    hint: str | None = None
+
+    @property
+    def is_root(self) -> bool:
+        """Does it follow from no other change?"""
+        return self.caused_by is None
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What a golden and a candidate have to do with each other.
+
+    pairs: (golden operation or None, candidate operation or None) in the order in which to read them; changes: in the
+    order of the golden; not_comparable: why no verdict is possible, each one clause; coverage: what was not compared
+    because a source does not record it; is_approximate: the alignment is not exact.
+    """
+
+    golden: NormalTrace
+    candidate: NormalTrace
+    pairs: list[tuple[int | None, int | None]]
+    changes: list[Change]
+    not_comparable: list[str] = field(default_factory=list)
+    coverage: list[str] = field(default_factory=list)
+    is_approximate: bool = False
+
+    def roots(self, severity: Severity) -> list[Change]:
+        """Return the changes of a severity that no other change causes."""
+        return [change for change in self.changes if change.severity == severity and change.caused_by is None]
+
+    @property
+    def first(self) -> Change | None:
+        """Where to start reading: the first root of the highest severity there is."""
+        for severity in ("error", "warning", "note"):
+            found = self.roots(severity)  # type: ignore[arg-type]
+            if found:
+                return found[0]
+        return None

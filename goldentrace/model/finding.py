@@ -1,0 +1,53 @@
+"""A finding: what a rule says about one trace, pointing at the events."""
+
+from dataclasses import dataclass, field
+from enum import Flag, auto
+from typing import Any
+
+from goldentrace.model.profile import Severity
+
+
+class Needs(Flag):
+    """What a rule needs to know; where a trace lacks it, the rule says that it could not check."""
+
+    NOTHING = 0
+    STATUS = auto()
+    RESULTS = auto()
+    TIMES = auto()
+    TURNS = auto()
+    ACCESS = auto()
+    ARGUMENTS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One defect.
+
+    labels: the operations concerned, the first before the repeat; lines: 1-based lines of the events concerned, in the
+    same order, at least one; pointer: the leaf, if one; count: how many events the finding spans, where it is a range;
+    expected, actual: shown values, never a secret; accepted: why it does not count, if somebody accepted it.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    labels: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
+    tool_name: str | None = None
+    pointer: str | None = None
+    count: int = 1
+    expected: Any = None
+    actual: Any = None
+    accepted: str | None = None
+
+
+@dataclass(slots=True)
+class LintResult:
+    """What the rules said of one trace. could_not_check: code -> why; checked: codes that ran to the end."""
+
+    path: str
+    findings: list[Finding]
+    checked: tuple[str, ...] = ()
+    could_not_check: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
