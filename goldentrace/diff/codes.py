@@ -13,8 +13,11 @@ from goldentrace.model.profile import Severity
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One kind of change. code: `GT` and three digits; name: its words, joined by dashes; severity: the default, which a
-    profile may change; summary: one clause for lists."""
+    """One kind of change.
+
+    code: `GT` and three digits; name: its words, joined by dashes; severity: the default, which a profile may change;
+    summary: one clause for lists.
+    """
 
     code: str
     name: str
