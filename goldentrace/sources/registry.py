@@ -19,7 +19,12 @@ from goldentrace.sources.source import Source
 
 __all__ = ["MODULES", "Source", "detect", "document_traces", "find_source", "read_traces", "sources", "trace_name"]
 
-MODULES: Final = ("native",)
+MODULES: Final = (
+    "native",
+    "openai_chat",
+    "tau_bench",
+    "toolathlon",
+)
 """One module under goldentrace/sources per line; each has SOURCE, or SOURCES where it reads several formats."""
 
 
@@ -100,7 +105,10 @@ def trace_name(trace: Trace) -> str:
 
 
 def _matching(head: Head) -> list[Source]:
-    return [source for source in sources() if source.matches(head)]
+    known = sources()
+    return [source for source in known if source.matches(head)] or [
+        source for source in known if source.may_match is not None and source.may_match(head)
+    ]
 
 
 def _sources_of(name: str) -> tuple[Source, ...]:
