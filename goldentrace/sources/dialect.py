@@ -24,10 +24,12 @@ RUN_KEYS: Final = frozenset({
 class Dialect:
     """name: of the source; items: one message into its items, raises ValueError saying what it cannot be;
     is_message: whether an object can be a message of this dialect; is_certain: whether only this dialect writes it so;
-    list_keys: under which keys a list of messages stands in an object; request_items: what a request holds, in its
-    order; response_items: what a response adds; is_response: whether an object is a whole response of the API;
-    is_event: whether an object is a part of a streamed response; begins_stream: whether a part, given the one before
-    it, begins another response; assemble: the parts of one into a response.
+    is_strict: whether a file with anything else in it is none of this dialect;
+    list_keys: under which keys a list of messages stands in an object;
+    request_items: what a request holds, in its order; response_items: what a response adds;
+    is_response: whether an object is a whole response of the API; is_event: whether it is a part of a streamed one;
+    begins_stream: whether a part, given the one before it, begins another response;
+    assemble: the parts of one into a response.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Dialect:
     is_message: Callable[[Message], bool]
     is_certain: Callable[[Message], bool]
     list_keys: tuple[str, ...] = ("messages",)
+    is_strict: bool = False
     request_items: Callable[[Message], list[Item]] | None = None
     response_items: Callable[[Message], list[Item]] | None = None
     is_response: Callable[[Message], bool] = field(default=lambda _: False)
@@ -54,7 +57,10 @@ class Dialect:
 
 def matches(dialect: Dialect, head: Head) -> bool:
     """Whether something in a head is written so by this dialect alone."""
-    return any(dialect.is_certain(each) for each in _shown(dialect, head))
+    shown = _shown(dialect, head)
+    if dialect.is_strict and not all(dialect.is_message(each) or dialect.is_certain(each) for each in shown):
+        return False
+    return any(dialect.is_certain(each) for each in shown)
 
 
 def is_plain(dialect: Dialect, head: Head) -> bool:
@@ -79,7 +85,8 @@ def _shown(dialect: Dialect, head: Head) -> list[Message]:
 
 def _parts(dialect: Dialect, record: Message) -> list[Message]:
     found: list[Message] = []
-    for each in (record, as_object(record.get("request")), as_object(record.get("response"))):
+    sides = [as_object(record.get("request")), as_object(record.get("response"))]
+    for each in (record, *sides, *(as_object(side.get("body")) for side in sides)):
         if dialect.is_response(each) or dialect.is_event(each):
             found.append(each)
         for key in dialect.list_keys:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from goldentrace.errors import InputError
 from goldentrace.model.trace import Trace
+from goldentrace.sources import httpbody
 from goldentrace.sources.builder import TraceBuilder
 from goldentrace.sources.dialect import Dialect, Message
 from goldentrace.sources.document import Document
@@ -151,14 +152,18 @@ def _exchanges(dialect: Dialect, records: Iterable[tuple[int | None, Message]]) 
 
 
 def _exchange(dialect: Dialect, record: Message, line: int | None) -> Exchange:
-    request = record.get("request")
-    response = record.get("response")
-    status = as_count(record.get("status")) or as_count(record.get("status_code"))
-    return Exchange(
-        dialect, request if isinstance(request, dict) else record,
-        _assembled(dialect, as_objects(response)) if isinstance(response, list) else (as_object(response) or None),
-        status=status, line=line,
-    )  # fmt: skip
+    request, response = record.get("request"), record.get("response")
+    return logged_exchange(dialect, request if isinstance(request, dict) else record, response, record, line)
+
+
+def logged_exchange(dialect: Dialect, request: Message, response: Any, around: Message, line: int | None) -> Exchange:
+    """Return an exchange as logs keep it: the API's own objects, or HTTP messages with `body` and `status_code`."""
+    whole = as_object(response)
+    codes = [as_count(each.get(key)) for each in (whole, around) for key in ("status_code", "status")]
+    sent = httpbody.read_body(request["body"], as_object(request.get("headers"))) if "body" in request else request
+    got = httpbody.read_body(whole["body"], as_object(whole.get("headers"))) if "body" in whole else response
+    answer = _assembled(dialect, as_objects(got)) if isinstance(got, list) else (as_object(got) or None)
+    return Exchange(dialect, as_object(sent), answer, status=next(filter(None, codes), None), line=line)
 
 
 def _answered(pending: Exchange | None, response: Message | None, dialect: Dialect, line: int | None) -> Exchange:

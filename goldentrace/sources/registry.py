@@ -21,9 +21,12 @@ __all__ = ["MODULES", "Source", "detect", "document_traces", "find_source", "rea
 
 MODULES: Final = (
     "native",
+    "anthropic_messages",
     "openai_chat",
+    "openai_responses",
     "tau_bench",
     "toolathlon",
+    "vcr",
 )
 """One module under goldentrace/sources per line; each has SOURCE, or SOURCES where it reads several formats."""
 

@@ -6,19 +6,16 @@ One conversation is one trace. Must not know where the exchanges were logged, no
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
 
-from goldentrace.codec.canonical import JsonError, canonical
 from goldentrace.errors import InputError
-from goldentrace.model.event import ABSENT, StopReason
+from goldentrace.model.event import StopReason
 from goldentrace.model.trace import Trace
 from goldentrace.sources.builder import TraceBuilder
 from goldentrace.sources.dialect import Dialect, Message
 from goldentrace.sources.document import Document
+from goldentrace.sources.marks import Mark, begins_with, mark_of, marks_of, opening_of
 from goldentrace.sources.shapes import as_name, as_object
-from goldentrace.sources.transcript import Answered, Called, Item, Said, Transcript, Turn
-
-Signature: TypeAlias = tuple[Any, ...]
+from goldentrace.sources.transcript import Answered, Item, Remark, Transcript, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +39,11 @@ class Exchange:
         return has_error or (self.status is not None and self.status >= 400)
 
 
-@dataclass(slots=True)
-class _Conversation:
-    builder: TraceBuilder
-    transcript: Transcript
-    history: list[Signature] = field(default_factory=list)
-    seen: set[Signature] = field(default_factory=set)
-    failures: list[int | None] = field(default_factory=list)
-
-    def append(self, items: Iterable[Item], line: int | None) -> None:
-        for item in items:
-            self.transcript.add([item], line=line)
-            if not isinstance(item, Turn):
-                mark = signature(item)
-                self.history.append(mark)
-                self.seen.add(mark)
-
-    def finish(self) -> Trace:
-        reason: StopReason | None = "provider_error" if self.failures else None
-        return self.transcript.finish(stop_reason=reason, extra={"failed_requests": self.failures})
-
-
 def read_exchanges(document: Document, source: str, exchanges: Iterable[Exchange]) -> Iterator[Trace]:
-    """Yield one trace per conversation, in the order in which they began."""
+    """Yield one trace per conversation, in the order in which they began.
+
+    Raises: InputError where a request holds messages of another dialect.
+    """
     log = _Log(document, source)
     for exchange in exchanges:
         log.add(exchange)
@@ -72,38 +51,88 @@ def read_exchanges(document: Document, source: str, exchanges: Iterable[Exchange
         yield conversation.finish()
 
 
-def signature(item: Said | Called | Answered) -> Signature:
-    """Return what makes an item the same one when it is sent again: its call id, else what it says."""
-    if isinstance(item, Said):
-        role = "system" if item.role == "developer" else item.role
-        return ("said", role, "".join(item.text.split()))
-    if isinstance(item, Called):
-        return ("call", item.call_id) if item.call_id else ("call", item.tool_name, item.args_text, _digest(item.args))
-    return ("result", item.call_id) if item.call_id else ("result", item.tool_name, _digest(item.value))
+@dataclass(slots=True)
+class _Conversation:
+    """history: what was said so far; known_ids: of each mark, the id that its call has in the trace;
+    aliases: ids that a client gave later to calls that had none; failures: HTTP status of requests since the last answer.
+    """
+
+    builder: TraceBuilder
+    transcript: Transcript
+    history: list[Mark] = field(default_factory=list)
+    known_ids: list[str | None] = field(default_factory=list)
+    seen: set[object] = field(default_factory=set)
+    aliases: dict[str, str] = field(default_factory=dict)
+    failures: list[int | None] = field(default_factory=list)
+
+    def append(self, items: Iterable[Item], line: int | None) -> None:
+        for item in items:
+            told = item
+            if isinstance(item, Answered) and item.call_id in self.aliases:
+                told = replace(item, call_id=self.aliases[item.call_id])
+            self.transcript.add([told], line=line)
+            mark = mark_of(item)
+            if mark is not None:
+                self.history.append(mark)
+                self.known_ids.append(self.transcript.last_call_id if mark.kind == "call" else None)
+                self.seen.add(mark.key)
+
+    def fresh(self, items: list[Item]) -> list[Item]:
+        """The items that were not there before: after the history where that is how they begin, else those not seen."""
+        if begins_with(marks_of(items), self.history):
+            return self._after_history(items)
+        return [item for item in items if (mark := mark_of(item)) is not None and mark.key not in self.seen]
+
+    def unrepeated(self, items: list[Item]) -> list[Item]:
+        """The items without the instructions that every request repeats."""
+        return [
+            item for item in items
+            if (mark := mark_of(item)) is None or not (mark.is_system and mark.key in self.seen)
+        ]  # fmt: skip
+
+    def finish(self) -> Trace:
+        reason: StopReason | None = "provider_error" if self.failures else None
+        return self.transcript.finish(stop_reason=reason, extra={"failed_requests": self.failures})
+
+    def _after_history(self, items: list[Item]) -> list[Item]:
+        count = 0
+        for position, item in enumerate(items):
+            if count == len(self.history):
+                return items[position:]
+            mark = mark_of(item)
+            if mark is not None:
+                known_id = self.known_ids[count]
+                if known_id is not None and mark.call_id is not None and mark.call_id != known_id:
+                    self.aliases[mark.call_id] = known_id
+                count += 1
+        return []
 
 
 class _Log:
+    """The conversations so far, and how to find the one that a request continues."""
+
     def __init__(self, document: Document, source: str) -> None:
         self.conversations: list[_Conversation] = []
         self._document = document
         self._source = source
-        self._by_opening: dict[Signature, list[_Conversation]] = {}
-        self._by_call: dict[Signature, _Conversation] = {}
+        self._by_opening: dict[object, list[_Conversation]] = {}
+        self._by_call: dict[str, _Conversation] = {}
         self._by_response: dict[str, _Conversation] = {}
 
     def add(self, exchange: Exchange) -> None:
         items = self._read(exchange)
-        told = [signature(item) for item in items if not isinstance(item, Turn)]
+        told = marks_of(items)
         found = self._continued(exchange.request)
         if found is not None:
-            fresh = [item for item in items if not _is_repeated(item, found)]
+            fresh = found.unrepeated(items)
         else:
             found = self._extended(told) or self._sharing(told)
-            fresh = items if found is None else _tail(items, found)
+            fresh = items if found is None else found.fresh(items)
         if found is None:
             found = self._begin(exchange, told)
-        found.append([_at(item, exchange.started_ts, is_result=True) for item in fresh], exchange.line)
+        found.append([_at_start(item, exchange.started_ts) for item in fresh], exchange.line)
         self._respond(found, exchange, fresh)
+        self._by_call |= {mark.call_id: found for mark in marks_of(fresh) if mark.kind == "call" and mark.call_id}
 
     def _read(self, exchange: Exchange) -> list[Item]:
         if exchange.dialect.request_items is None:
@@ -111,22 +140,24 @@ class _Log:
         try:
             return exchange.dialect.request_items(exchange.request)
         except ValueError as error:
-            raise InputError(
-                f"a request {error}",
-                where=self._document.where(exchange.line),
-                next_step="name another format with --format",
-            ) from None
+            where = self._document.where(exchange.line)
+            raise InputError(f"a request {error}", where=where, next_step="name the format with --format") from None
 
     def _respond(self, found: _Conversation, exchange: Exchange, fresh: list[Item]) -> None:
         response = exchange.response
-        if exchange.has_failed or response is None or exchange.dialect.response_items is None:
-            if exchange.has_failed:
-                found.failures.append(exchange.status)
-                status = f"HTTP {exchange.status}" if exchange.status else "an error"
-                found.builder.note(f"a request to the model failed with {status}", exchange.line)
+        if exchange.has_failed:
+            found.failures.append(exchange.status)
+            status = f"HTTP {exchange.status}" if exchange.status else "an error"
+            found.builder.note(f"a request to the model failed with {status}", exchange.line)
             return
-        items = [_at(item, exchange.ended_ts, is_result=False) for item in exchange.dialect.response_items(response)]
-        carried = [item.call_id for item in fresh if isinstance(item, Answered) and item.call_id]
+        if response is None or exchange.dialect.response_items is None:
+            return
+        items = [_at_end(item, exchange.ended_ts) for item in exchange.dialect.response_items(response)]
+        carried = [
+            found.aliases.get(item.call_id, item.call_id)
+            for item in fresh
+            if isinstance(item, Answered) and item.call_id
+        ]
         for index, item in enumerate(items):
             if isinstance(item, Turn):
                 extra = {**item.extra, "failed_requests": found.failures}
@@ -134,12 +165,10 @@ class _Log:
                 found.failures = []
                 break
         found.append(items, exchange.line)
+        self._by_call |= {mark.call_id: found for mark in marks_of(items) if mark.kind == "call" and mark.call_id}
         for key in (as_name(response.get("id")), _conversation_id(exchange.request)):
             if key is not None:
                 self._by_response[key] = found
-        for mark in found.history:
-            if mark[0] == "call" and len(mark) == 2:
-                self._by_call[mark] = found
 
     def _continued(self, request: Message) -> _Conversation | None:
         """The conversation whose history the provider keeps (Responses)."""
@@ -148,24 +177,24 @@ class _Log:
                 return self._by_response[key]
         return None
 
-    def _extended(self, told: list[Signature]) -> _Conversation | None:
+    def _extended(self, told: list[Mark]) -> _Conversation | None:
         """The conversation with the longest history that this request begins with, the latest of equals."""
         fitting = [
             (len(each.history), position, each)
-            for position, each in enumerate(self._by_opening.get(_opening(told), []))
-            if each.history == told[: len(each.history)]
+            for position, each in enumerate(self._by_opening.get(opening_of(told), []))
+            if begins_with(told, each.history)
         ]
         return max(fitting, key=lambda entry: entry[:2])[2] if fitting else None
 
-    def _sharing(self, told: list[Signature]) -> _Conversation | None:
+    def _sharing(self, told: list[Mark]) -> _Conversation | None:
         """The conversation whose calls this request resends with more beside: its history was edited or compacted."""
         for mark in reversed(told):
-            found = self._by_call.get(mark)
-            if found is not None and any(each not in found.seen for each in told):
+            found = self._by_call.get(mark.call_id) if mark.call_id is not None else None
+            if found is not None and any(each.key not in found.seen for each in told):
                 return found
         return None
 
-    def _begin(self, exchange: Exchange, told: list[Signature]) -> _Conversation:
+    def _begin(self, exchange: Exchange, told: list[Mark]) -> _Conversation:
         name = f"conversation-{len(self.conversations) + 1}"
         tools = exchange.request.get("tools")
         builder = TraceBuilder(
@@ -174,54 +203,22 @@ class _Log:
         )  # fmt: skip
         begun = _Conversation(builder, Transcript(builder))
         self.conversations.append(begun)
-        self._by_opening.setdefault(_opening(told), []).append(begun)
+        self._by_opening.setdefault(opening_of(told), []).append(begun)
         return begun
 
 
-def _opening(told: list[Signature]) -> Signature:
-    """The first thing that is no system text: what tells conversations apart at a glance."""
-    return next((mark for mark in told if mark[:2] != ("said", "system")), ())
+def _at_start(item: Item, ts: str | None) -> Item:
+    """A result was there when the request that carries it was sent; when exactly it came, nobody logged."""
+    return replace(item, ts=ts) if ts is not None and isinstance(item, Answered) and item.ts is None else item
 
 
-def _tail(items: list[Item], found: _Conversation) -> list[Item]:
-    """The items after what the conversation holds: after its history where that is the prefix, else those not seen."""
-    count = position = 0
-    for item in items:
-        if not isinstance(item, Turn):
-            if count >= len(found.history) or signature(item) != found.history[count]:
-                break
-            count += 1
-        position += 1
-    if count == len(found.history):
-        return items[position:]
-    return [item for item in items[position:] if not isinstance(item, Turn) and signature(item) not in found.seen]
-
-
-def _is_repeated(item: Item, found: _Conversation) -> bool:
-    is_system = isinstance(item, Said) and item.role in ("system", "developer")
-    return is_system and not isinstance(item, Turn) and signature(item) in found.seen
-
-
-def _at(item: Item, ts: str | None, *, is_result: bool) -> Item:
-    """A result was there when the request with it was sent, a turn and its calls when the response was there."""
-    if ts is None or item.ts is not None or isinstance(item, Answered) != (is_result or _is_inline(item)):
+def _at_end(item: Item, ts: str | None) -> Item:
+    """A turn, its calls and the results of the provider's own tools were there when the response was there."""
+    if ts is None or isinstance(item, Remark) or item.ts is not None:
         return item
     return replace(item, ts=ts)
-
-
-def _is_inline(item: Item) -> bool:
-    return isinstance(item, Answered) and item.is_inline
 
 
 def _conversation_id(request: Message) -> str | None:
     found = request.get("conversation")
     return as_name(found) or as_name(as_object(found).get("id"))
-
-
-def _digest(value: Any) -> bytes:
-    if value is ABSENT:
-        return b""
-    try:
-        return canonical(value)
-    except JsonError:
-        return b"?"

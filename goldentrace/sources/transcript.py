@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from goldentrace.model.event import ABSENT, ErrorClass, Origin, Outcome, Status, StopReason, Usage, Verdict
+from goldentrace.model import event
+from goldentrace.model.event import ABSENT, ErrorClass, Origin, Outcome, Status, StopReason, Usage
 from goldentrace.model.trace import Trace
 from goldentrace.sources.builder import TraceBuilder
 from goldentrace.sources.shapes import as_list, as_object
@@ -42,7 +43,8 @@ class Said:
 @dataclass(frozen=True, slots=True)
 class Called:
     """A tool call. args: its value, or args_text: its text, neither where not recorded; asked_by: the name of who asks
-    where it is not the agent (a simulated user with tools of its own).
+    where it is not the agent (a simulated user with tools of its own);
+    is_continuation: no new call where its id is open already (an approved one that now runs).
     """
 
     tool_name: str | None
@@ -51,7 +53,7 @@ class Called:
     args_text: str | None = None
     origin: Origin = "model"
     asked_by: str | None = None
-    verdict: Verdict | None = None
+    is_continuation: bool = False
     ts: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -70,7 +72,23 @@ class Answered:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-Item: TypeAlias = Turn | Said | Called | Answered
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A person or policy allowed or denied a call."""
+
+    call_id: str
+    verdict: event.Verdict
+    ts: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that is no event, to be said once."""
+
+    text: str
+
+
+Item: TypeAlias = Turn | Said | Called | Answered | Verdict | Remark
 
 
 class Transcript:
@@ -83,6 +101,7 @@ class Transcript:
         self._calls_in_turn = 0
         self._has_spoken = False
         self._is_answered_since = False
+        self.last_call_id: str | None = None
 
     def add(self, items: Iterable[Item], *, line: int | None = None, message_index: int | None = None) -> None:
         """Append items. message_index: 0-based position of their message in the file's list, kept in `extra`."""
@@ -94,8 +113,12 @@ class Transcript:
                 self._say(item, line)
             elif isinstance(item, Called):
                 self._call(item, line, place)
-            else:
+            elif isinstance(item, Answered):
                 self._answer(item, line, place)
+            elif isinstance(item, Verdict):
+                self.builder.approval(item.call_id, item.verdict, ts=item.ts, line=line)
+            else:
+                self.builder.note(item.text, line)
 
     def finish(
         self, outcome: Outcome = "unknown", stop_reason: StopReason | None = None, *, ts: str | None = None,
@@ -133,6 +156,8 @@ class Transcript:
         self.builder.message(said.role, said.text, ts=said.ts, extra=said.extra, line=line)
 
     def _call(self, called: Called, line: int | None, place: Mapping[str, Any]) -> None:
+        if called.is_continuation and called.call_id is not None and self.builder.is_open(called.call_id):
+            return
         if called.asked_by is None and not self._is_turn_open:
             self._open_turn(Turn(ts=called.ts), line)
         fields: dict[str, Any] = {"ts": called.ts, "origin": called.origin, "extra": {**called.extra, **place}}
@@ -140,14 +165,14 @@ class Transcript:
             fields["agent"] = called.asked_by
         else:
             self._calls_in_turn += 1
-        call_id = self.builder.call(
+        self.last_call_id = self.builder.call(
             called.tool_name, call_id=called.call_id, args=called.args, args_text=called.args_text, line=line, **fields
         )
-        if called.verdict is not None:
-            self.builder.approval(call_id, called.verdict, line=line)
 
     def _answer(self, answered: Answered, line: int | None, place: Mapping[str, Any]) -> None:
-        if not answered.is_inline:
+        if answered.is_inline:
+            self._calls_in_turn -= 1
+        else:
             self._is_turn_open, self._is_answered_since = False, True
         self.builder.result(
             answered.call_id, value=answered.value, status=answered.status, error_class=answered.error_class,
