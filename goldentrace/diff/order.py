@@ -1,0 +1,178 @@
+"""Order: moved calls (GT104, GT106), and what became parallel or serial or came in another turn (GT107).
+
+A move is judged by what it passes: an operation that it uses or that uses it, or any that is not declared a read. Order
+among members of one batch is none.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from goldentrace.diff.scene import Scene
+from goldentrace.match.align import PairKind
+from goldentrace.model.operation import Operation
+
+
+def compare_order(scene: Scene) -> None:
+    """Add a GT104 for every moved operation that passed one it may be compared with."""
+    moved = [
+        (g, c)
+        for g, (c, kind) in sorted(scene.alignment.pairs.items())
+        if kind in (PairKind.MOVED, PairKind.MOVED_OTHER_IDS)
+    ]
+    if not moved:
+        return
+    settled = sorted((g, c) for g, (c, kind) in scene.alignment.pairs.items() if (g, c) not in set(moved))
+    for g, c in moved:
+        passed = [pair for pair in _passed(settled, g, c) if not _are_siblings(scene, (g, c), pair)]
+        passed += [p for p in moved if (p[0] < g) != (p[1] < c) and p < (g, c) and not _are_siblings(scene, (g, c), p)]
+        if passed:
+            _add_move(scene, g, c, passed)
+        elif scene.profile.compare.parallel_order == "strict" and _has_moved_in_batch(scene, settled, g, c):
+            _add_reordered(scene, g, c)
+
+
+def _passed(settled: list[tuple[int, int]], g: int, c: int) -> list[tuple[int, int]]:
+    """The settled pairs that stand on the other side of this operation in the candidate."""
+    by_golden = bisect_left(settled, (g, -1))
+    found: list[tuple[int, int]] = []
+    for n in range(by_golden, len(settled)):
+        if settled[n][1] > c:
+            break
+        found.append(settled[n])
+    for n in range(by_golden - 1, -1, -1):
+        if settled[n][1] < c:
+            break
+        found.append(settled[n])
+    return sorted(found)
+
+
+def _are_siblings(scene: Scene, one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Are the two members of one batch on either side, or children of different calls, so that they have no order?"""
+    golden, candidate = scene.golden.operations, scene.candidate.operations
+    if _same_batch(golden[one[0]], golden[other[0]]) or _same_batch(candidate[one[1]], candidate[other[1]]):
+        return scene.profile.compare.parallel_order == "any" or not _same_batch(
+            candidate[one[1]], candidate[other[1]]
+        )
+    parents = golden[one[0]].parent, golden[other[0]].parent
+    return None not in parents and parents[0] != parents[1]
+
+
+def _same_batch(one: Operation, other: Operation) -> bool:
+    return one.batch is not None and (one.turn, one.agent, one.batch) == (other.turn, other.agent, other.batch)
+
+
+def _has_moved_in_batch(scene: Scene, settled: list[tuple[int, int]], g: int, c: int) -> bool:
+    return any(_same_batch(scene.golden.operations[g], scene.golden.operations[p]) for p, _ in _passed(settled, g, c))
+
+
+def _add_reordered(scene: Scene, g: int, c: int) -> None:
+    label = scene.golden.operations[g].label
+    scene.change("GT106", f"{label}: came at another place of its batch", golden=g, candidate=c)
+
+
+def _add_move(scene: Scene, g: int, c: int, passed: list[tuple[int, int]]) -> None:
+    golden, candidate = scene.golden.operations, scene.candidate.operations
+    uses, labels = set(scene.golden.uses_of(g)), golden[g].label
+    reason = ""
+    for p, q in passed:
+        if golden[p].label in uses or candidate[q].label in scene.candidate.uses_of(c):
+            reason = f"it uses {golden[p].label}"
+        elif labels in scene.golden.uses_of(p) or candidate[c].label in scene.candidate.uses_of(q):
+            reason = f"{golden[p].label} uses it"
+        if reason:
+            break
+    if not reason and not golden[g].is_read:
+        reason = f"{golden[g].tool_name} is not declared a read"
+    if not reason:
+        writer = next((golden[p] for p, _ in passed if not golden[p].is_read), None)
+        reason = f"{writer.tool_name} is not declared a read" if writer is not None else ""
+    side = "before" if c < passed[0][1] or passed[0][0] < g else "after"
+    others = golden[passed[0][0]].label + (f" and {len(passed) - 1} more" if len(passed) > 1 else "")
+    message = f"{labels}: now {side} {others}" + (f"; {reason}" if reason else "; only reads are passed")
+    scene.change(
+        "GT104", message, golden=g, candidate=c, severity="error" if reason else "warning",
+        expected=f"position {g + 1}", actual=f"position {c + 1}",
+    )  # fmt: skip
+
+
+def compare_batching(scene: Scene) -> None:
+    """Add a GT107 for every batch that became serial, every serial run that became a batch, and every turn that split or
+    merged; each group of operations is reported once."""
+    golden, candidate = scene.golden.operations, scene.candidate.operations
+    pairs = [(g, scene.alignment.pairs[g][0]) for g in sorted(scene.alignment.pairs)]
+    reported: set[int] = set()
+    for members in _batches(golden, [g for g, _ in pairs]):
+        units = {_unit(candidate[scene.alignment.pairs[g][0]], scene.alignment.pairs[g][0]) for g in members}
+        if len(units) > 1 and len(members) > 1:
+            reported.update(members)
+            _add_batching(scene, members, f"{_names(golden, members)}: were one batch, now serial", severity="warning")
+    to_golden = {c: g for g, c in pairs}
+    for members in _batches(candidate, sorted(to_golden)):
+        before = [to_golden[c] for c in members]
+        units = {_unit(golden[g], g) for g in before}
+        if len(units) > 1 and not reported.intersection(before):
+            reported.update(before)
+            is_risky = _is_risky(scene, sorted(before))
+            text = f"{_names(golden, sorted(before))}: were serial, now one batch" + (f"; {is_risky}" if is_risky else "")
+            _add_batching(scene, sorted(before), text, severity="error" if is_risky else "warning")
+    _compare_turns(scene, pairs, reported)
+
+
+def _compare_turns(scene: Scene, pairs: list[tuple[int, int]], reported: set[int]) -> None:
+    if not scene.golden.has_turns or not scene.candidate.has_turns:
+        if scene.golden.has_turns != scene.candidate.has_turns:
+            scene.note("turns: one side does not record them")
+        return
+    golden, candidate = scene.golden.operations, scene.candidate.operations
+    done: set[tuple[int | None, int | None]] = set()
+    for (g, c), (h, d) in zip(pairs, pairs[1:], strict=False):
+        one, other = golden[g], golden[h]
+        if one.agent != other.agent or g in reported or h in reported or candidate[c].agent != candidate[d].agent:
+            continue
+        was_same, is_same = one.turn == other.turn, candidate[c].turn == candidate[d].turn
+        if was_same == is_same or d < c:
+            continue
+        group = (one.turn, None) if was_same else (None, candidate[c].turn)
+        if group in done:
+            continue
+        done.add(group)
+        what = "came in one turn, now in different turns" if was_same else "came in different turns, now in one"
+        _add_batching(scene, [g, h], f"{one.label}, {other.label}: {what}", severity="warning")
+
+
+def _add_batching(scene: Scene, members: list[int], message: str, *, severity: str) -> None:
+    first = members[0]
+    scene.change(
+        "GT107", message, golden=first, candidate=scene.alignment.pairs[first][0], severity=severity,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _is_risky(scene: Scene, members: list[int]) -> str:
+    golden = scene.golden.operations
+    labels = {golden[g].label for g in members}
+    for g in members:
+        used = labels.intersection(scene.golden.uses_of(g))
+        if used:
+            return f"{golden[g].label} uses {min(used)}"
+    writer = next((golden[g] for g in members if not golden[g].is_read), None)
+    return f"{writer.tool_name} is not declared a read" if writer is not None else ""
+
+
+def _batches(operations: list[Operation], indexes: Iterable[int]) -> list[list[int]]:
+    groups: dict[object, list[int]] = {}
+    for index in indexes:
+        operation = operations[index]
+        if operation.batch is not None:
+            groups.setdefault((operation.turn, operation.agent, operation.parent, operation.batch), []).append(index)
+    return [members for members in groups.values() if len(members) > 1]
+
+
+def _unit(operation: Operation, index: int) -> object:
+    if operation.batch is None:
+        return index
+    return (operation.turn, operation.agent, operation.parent, operation.batch)
+
+
+def _names(operations: list[Operation], members: list[int]) -> str:
+    labels = [operations[g].label for g in members]
+    return ", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")

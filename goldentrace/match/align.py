@@ -1,0 +1,293 @@
+"""Which operation of the golden pairs with which of the candidate.
+
+1. Keys (agent, tool, arguments with placeholders reduced) are aligned with the fewest inserts and deletes; a second pass
+   aligns again with keys extended by what the placeholders refer to and by the statuses, and is kept if it leaves fewer
+   differences: equal keys paired blindly gave three errors where one of four equal calls was dropped.
+2. What is left pairs as moved, as changed arguments, as another agent, as another tool, as moved with ids erased.
+This module must not say what a difference means.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, TypeAlias
+
+from goldentrace.match.references import References, Relation
+from goldentrace.match.sequences import FarAligner, align
+from goldentrace.match.siblings import reassign_siblings
+from goldentrace.model.normal import NormalTrace
+from goldentrace.model.operation import Operation
+from goldentrace.model.placeholder import parse_leaf
+
+MAX_SCORED: Final = 4_000
+"""Candidates for one gap's changed arguments that are compared leaf by leaf, golden times candidate; beyond it position
+alone decides, so that two unrelated runs cost no more than linear time."""
+
+Key: TypeAlias = Callable[[Operation], Hashable]
+
+
+class PairKind(Enum):
+    """Why two operations are paired."""
+
+    SAME = "same"
+    MOVED = "moved"
+    ARGUMENTS = "arguments"
+    AGENT = "agent"
+    TOOL = "tool"
+    MOVED_OTHER_IDS = "moved, other ids"
+
+
+@dataclass(slots=True)
+class Alignment:
+    """pairs: golden operation -> (candidate operation, kind); is_exact: is the alignment minimal."""
+
+    pairs: dict[int, tuple[int, PairKind]] = field(default_factory=dict)
+    is_exact: bool = True
+
+    def put(self, golden: int, candidate: int, kind: PairKind) -> None:
+        self.pairs[golden] = (candidate, kind)
+
+
+def align_operations(
+    golden: NormalTrace, candidate: NormalTrace, references: References, far: FarAligner | None = None
+) -> Alignment:
+    """Pair the operations of two traces; `references` is left with the mapping that was found.
+
+    Every golden and every candidate operation is in at most one pair. Deterministic; ties go to the earlier operation.
+    """
+    left = [operation.key for operation in golden.operations]
+    right = [operation.key for operation in candidate.operations]
+    pairs, is_exact = align(left, right, far)
+    first = _Trial(golden, candidate, references, pairs)
+    if first.mismatches:
+        second = _second_trial(golden, candidate, references, first, far)
+        if second.differences < first.differences:
+            first = second
+    references.to_candidate = dict(first.pairs)
+    found = Alignment(is_exact=is_exact)
+    for g, c in first.pairs:
+        found.put(g, c, PairKind.SAME)
+    if len(found.pairs) < max(len(left), len(right)):
+        _Leftovers(golden, candidate, references, found, first.pairs).pair()
+        references.to_candidate = {g: c for g, (c, _) in found.pairs.items()}
+    return found
+
+
+class _Trial:
+    """One alignment by keys and how many differences it leaves."""
+
+    def __init__(
+        self, golden: NormalTrace, candidate: NormalTrace, references: References, pairs: list[tuple[int, int]]
+    ) -> None:
+        references.to_candidate = dict(pairs)
+        self.pairs = reassign_siblings(golden, candidate, pairs)
+        references.to_candidate = dict(self.pairs)
+        self.mismatches = sum(
+            not is_alike(golden.operations[g], candidate.operations[c], c, references) for g, c in self.pairs
+        )
+        unpaired = len(golden.operations) + len(candidate.operations) - 2 * len(self.pairs)
+        self.differences = unpaired + self.mismatches
+
+
+def is_alike(golden: Operation, candidate: Operation, candidate_index: int, references: References) -> bool:
+    """Do two operations of equal key also refer to the same operations and end alike?"""
+    if _statuses(golden) != _statuses(candidate):
+        return False
+    if golden.args is candidate.args or not has_references(golden):
+        return True
+    for pointer, written in golden.args.items():
+        actual = candidate.args.get(pointer)
+        if isinstance(written, str) and isinstance(actual, str) and "<" in written:
+            if references.relate(written, actual, candidate_index, pointer, 0) is Relation.OTHER_ID:
+                return False
+    return True
+
+
+def has_references(operation: Operation) -> bool:
+    """Does any argument leaf hold a placeholder?"""
+    return any(isinstance(leaf, str) and "<" in leaf for leaf in operation.args.values())
+
+
+def _statuses(operation: Operation) -> object:
+    steps = operation.steps
+    if len(steps) == 1:
+        return steps[0].status  # type: ignore[union-attr]
+    return tuple(attempt.status for attempt in operation.attempts)
+
+
+def _second_trial(
+    golden: NormalTrace, candidate: NormalTrace, references: References, first: _Trial, far: FarAligner | None
+) -> _Trial:
+    """Align by extended keys, then, in the gaps that leaves, by plain keys."""
+    references.to_candidate = dict(first.pairs)
+    to_golden = {c: g for g, c in first.pairs}
+    left = [_extended(operation, references, None) for operation in golden.operations]
+    right = [_extended(operation, references, to_golden) for operation in candidate.operations]
+    anchors, _ = align(left, right, far)
+    pairs: list[tuple[int, int]] = []
+    g_start = c_start = 0
+    for g, c in [*anchors, (len(left), len(right))]:
+        if g > g_start and c > c_start:
+            keys = [o.key for o in golden.operations[g_start:g]], [o.key for o in candidate.operations[c_start:c]]
+            inner, _ = align(*keys, far)
+            pairs.extend((g_start + one, c_start + other) for one, other in inner)
+        if g < len(left):
+            pairs.append((g, c))
+        g_start, c_start = g + 1, c + 1
+    return _Trial(golden, candidate, references, pairs)
+
+
+def _extended(operation: Operation, references: References, to_golden: dict[int, int] | None) -> Hashable:
+    if not has_references(operation):
+        return (operation.key, _statuses(operation))
+    names = tuple(
+        (pointer, references.resolved(leaf, to_golden))
+        for pointer, leaf in sorted(operation.args.items())
+        if isinstance(leaf, str) and "<" in leaf
+    )
+    return (operation.key, _statuses(operation), names)
+
+
+class _Leftovers:
+    """Pairs what the alignment of keys left over."""
+
+    def __init__(
+        self,
+        golden: NormalTrace,
+        candidate: NormalTrace,
+        references: References,
+        found: Alignment,
+        anchors: Sequence[tuple[int, int]],
+    ) -> None:
+        self.golden, self.candidate = golden, candidate
+        self.references, self.found = references, found
+        taken = {c for _, c in anchors}
+        self.removed = [n for n in range(len(golden.operations)) if n not in found.pairs]
+        self.added = [n for n in range(len(candidate.operations)) if n not in taken]
+        self.golden_gap = _gaps(len(golden.operations), [g for g, _ in anchors])
+        self.candidate_gap = _gaps(len(candidate.operations), [c for _, c in anchors])
+
+    def pair(self) -> None:
+        self._pair_equal(PairKind.MOVED, lambda operation: operation.key)
+        self._pair_in_gaps(PairKind.ARGUMENTS, lambda operation: (operation.agent, operation.tool_name))
+        self._pair_in_batches()
+        self._pair_in_gaps(PairKind.AGENT, lambda operation: (operation.tool_name, operation.args_hash))
+        self._pair_in_gaps(PairKind.TOOL, lambda operation: (operation.agent, operation.args_hash))
+        self._pair_in_gaps(PairKind.TOOL, lambda operation: operation.agent)
+        self._pair_equal(PairKind.MOVED_OTHER_IDS, _erased)
+
+    def _pair_equal(self, kind: PairKind, key: Key) -> None:
+        """Anywhere in the trace, equal by `key`, those with the same references first, then in order."""
+        waiting: dict[Hashable, list[int]] = {}
+        for c in self.added:
+            waiting.setdefault(key(self.candidate.operations[c]), []).append(c)
+        taken: list[tuple[int, int]] = []
+        for g in self.removed:
+            rivals = waiting.get(key(self.golden.operations[g]))
+            if not rivals:
+                continue
+            operation = self.golden.operations[g]
+            best = rivals[0]
+            if len(rivals) > 1 and len(rivals) <= MAX_SCORED and has_references(operation):
+                operations = self.candidate.operations
+                best = next((c for c in rivals if is_alike(operation, operations[c], c, self.references)), best)
+            rivals.remove(best)
+            taken.append((g, best))
+        self._take_all(taken, kind)
+
+    def _take_all(self, taken: Iterable[tuple[int, int]], kind: PairKind) -> None:
+        done = list(taken)
+        for g, c in done:
+            self.found.put(g, c, kind)
+        gone_golden, gone_candidate = {g for g, _ in done}, {c for _, c in done}
+        self.removed = [g for g in self.removed if g not in gone_golden]
+        self.added = [c for c in self.added if c not in gone_candidate]
+
+    def _pair_in_gaps(self, kind: PairKind, key: Key) -> None:
+        """Between the same two paired operations, equal by `key`: most equal leaves first, then nearest position."""
+        self._pair_grouped(
+            kind,
+            [((self.golden_gap[g], key(self.golden.operations[g])), g) for g in self.removed],
+            [((self.candidate_gap[c], key(self.candidate.operations[c])), c) for c in self.added],
+        )
+
+    def _pair_in_batches(self) -> None:
+        """In batches that a paired member already links: the same tool, whatever the gap."""
+        linked: dict[tuple[int | None, int], tuple[int | None, int]] = {}
+        for g, (c, _) in self.found.pairs.items():
+            one, other = self.golden.operations[g], self.candidate.operations[c]
+            if one.batch is not None and other.batch is not None:
+                linked.setdefault((other.turn, other.batch), (one.turn, one.batch))
+        golden = [
+            (((o.turn, o.batch), o.agent, o.tool_name), g)
+            for g in self.removed
+            if (o := self.golden.operations[g]).batch is not None
+        ]
+        candidate = [
+            ((linked.get((o.turn, o.batch)), o.agent, o.tool_name), c)
+            for c in self.added
+            if (o := self.candidate.operations[c]).batch is not None
+        ]
+        self._pair_grouped(PairKind.ARGUMENTS, golden, candidate)
+
+    def _pair_grouped(
+        self, kind: PairKind, golden: list[tuple[Hashable, int]], candidate: list[tuple[Hashable, int]]
+    ) -> None:
+        rivals: dict[Hashable, list[int]] = {}
+        for place, c in candidate:
+            rivals.setdefault(place, []).append(c)
+        groups: dict[Hashable, list[int]] = {}
+        for place, g in golden:
+            if place in rivals:
+                groups.setdefault(place, []).append(g)
+        taken: list[tuple[int, int]] = []
+        for place, members in groups.items():
+            taken.extend(self._best_pairs(members, rivals[place]))
+        self._take_all(taken, kind)
+
+    def _best_pairs(self, golden: list[int], candidate: list[int]) -> list[tuple[int, int]]:
+        if len(golden) * len(candidate) > MAX_SCORED or len(golden) == len(candidate) == 1:
+            return list(zip(golden, candidate, strict=False))
+        ranked = sorted(
+            (-self._equal_leaves(g, c), abs(n - m), n, m, g, c)
+            for n, g in enumerate(golden)
+            for m, c in enumerate(candidate)
+        )
+        pairs: list[tuple[int, int]] = []
+        done: set[tuple[str, int]] = set()
+        for *_, g, c in ranked:
+            if ("golden", g) not in done and ("candidate", c) not in done:
+                done |= {("golden", g), ("candidate", c)}
+                pairs.append((g, c))
+        return pairs
+
+    def _equal_leaves(self, g: int, c: int) -> int:
+        one, other = self.golden.operations[g], self.candidate.operations[c]
+        equal = 0
+        for pointer, written in one.args.items():
+            actual = other.args.get(pointer)
+            if isinstance(written, str) and isinstance(actual, str):
+                equal += self.references.relate(written, actual, c, pointer, 0) is Relation.SAME
+            else:
+                equal += written == actual
+        return equal
+
+
+def _gaps(count: int, anchors: Sequence[int]) -> list[int]:
+    """For each operation, how many anchors stand before it."""
+    gaps: list[int] = []
+    passed = 0
+    for n in range(count):
+        gaps.append(passed)
+        if passed < len(anchors) and anchors[passed] == n:
+            passed += 1
+    return gaps
+
+
+def _erased(operation: Operation) -> Hashable:
+    """An operation with every placeholder the same."""
+    leaves = tuple(
+        (pointer, parse_leaf(leaf)[0] if isinstance(leaf, str) else repr(leaf))
+        for pointer, leaf in sorted(operation.args.items())
+    )
+    return (operation.agent, operation.tool_name, leaves)

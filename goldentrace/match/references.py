@@ -1,0 +1,153 @@
+"""Is the id that the candidate used the one that the golden's placeholder means?
+
+After alignment a placeholder is a reference: it is evaluated in the candidate, at that place of the paired operation, and
+equals if the value found there is the candidate's. If the place is gone, the same paired operation suffices. Between two
+golden files, which hold no values, the placeholders are compared through the mapping. Comparing "first seen" names alone
+alarmed on an inserted twin read, on swapped reads and on a dropped duplicate field.
+"""
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from goldentrace.model.normal import NormalTrace
+from goldentrace.model.placeholder import Placeholder, parse_leaf
+
+_ELEMENT: Final = re.compile(r"\{\d+:([0-9a-f]+)\}")
+
+
+class Relation(Enum):
+    """How a leaf of the candidate relates to the golden's."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    OTHER_ID = "other id"
+    UNKNOWN = "unknown"
+
+
+@dataclass(slots=True)
+class References:
+    """Evaluates leaves of paired operations. to_candidate: golden operation -> candidate operation."""
+
+    golden: NormalTrace
+    candidate: NormalTrace
+    to_candidate: dict[int, int] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
+    _golden_labels: dict[str, int] = field(default_factory=dict)
+    _candidate_labels: dict[str, int] = field(default_factory=dict)
+    _twins: dict[tuple[str, str, str | None], list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._golden_labels = {operation.label: n for n, operation in enumerate(self.golden.operations)}
+        self._candidate_labels = {operation.label: n for n, operation in enumerate(self.candidate.operations)}
+
+    def golden_index(self, label: str) -> int | None:
+        """Return the golden operation of a label, None where no operation has it."""
+        return self._golden_labels.get(label)
+
+    def candidate_index(self, label: str) -> int | None:
+        """Return the candidate operation of a label, None where no operation has it."""
+        return self._candidate_labels.get(label)
+
+    def resolved(self, written: str, to_golden: dict[int, int] | None) -> tuple[object, ...]:
+        """Return a leaf's references as golden operations where they are paired, for the keys of the second alignment.
+
+        to_golden: candidate operation -> golden operation, where the leaf is the candidate's; None where the golden's.
+        """
+        shape, found = parse_leaf(written)
+        names: list[object] = [shape]
+        for reference in found:
+            if reference.kind not in ("result", "args"):
+                names.append(reference.kind)
+            elif to_golden is None:
+                names.append(self._golden_labels.get(reference.label, reference.label))
+            else:
+                index = self._candidate_labels.get(reference.label, -1)
+                names.append(to_golden.get(index, f"candidate {index}"))
+        return tuple(names)
+
+    def relate(self, written: str, actual: str, candidate: int, pointer: str, attempt: int) -> Relation:
+        """Compare one written leaf of the golden with the candidate's. candidate: operation; attempt: 0-based."""
+        if "<" not in written and "<" not in actual:
+            return Relation.SAME if written == actual else Relation.CHANGED
+        shape, expected = parse_leaf(written)
+        other_shape, found = parse_leaf(actual)
+        if shape != other_shape or len(expected) != len(found):
+            return Relation.CHANGED
+        nth_id = 0
+        worst = Relation.SAME
+        for one, other in zip(expected, found, strict=True):
+            relation = self._relate_one(one, other, candidate, pointer, attempt, nth_id)
+            nth_id += other.kind not in ("clock", "secret")
+            if relation is Relation.CHANGED:
+                return relation
+            if relation is not Relation.SAME and worst is not Relation.OTHER_ID:
+                worst = relation
+        return worst
+
+    def _relate_one(
+        self, expected: Placeholder, found: Placeholder, candidate: int, pointer: str, attempt: int, nth: int
+    ) -> Relation:
+        if "clock" in (expected.kind, found.kind):
+            return Relation.SAME if expected.text == found.text else Relation.CHANGED
+        if "secret" in (expected.kind, found.kind):
+            return self._relate_secrets(expected, found)
+        if expected.kind == "unknown":
+            return Relation.SAME
+        if found.kind == "unknown":
+            return Relation.UNKNOWN
+        if expected.kind == "new" or (found.kind == "new" and expected.kind == "new"):
+            return Relation.SAME if expected.text == found.text else Relation.OTHER_ID
+        if self.candidate.payloads is None:
+            return self._relate_names(expected, found)
+        return self._relate_values(expected, candidate, pointer, attempt, nth)
+
+    def _relate_secrets(self, expected: Placeholder, found: Placeholder) -> Relation:
+        if expected.kind != found.kind:
+            return Relation.CHANGED
+        forward = self.secrets.setdefault("golden " + expected.text, found.text)
+        backward = self.secrets.setdefault("candidate " + found.text, expected.text)
+        return Relation.SAME if (forward, backward) == (found.text, expected.text) else Relation.OTHER_ID
+
+    def _relate_names(self, expected: Placeholder, found: Placeholder) -> Relation:
+        """Two golden files: the labels through the mapping, the places by the digests of elements."""
+        if expected.kind != found.kind or _ELEMENT.sub(r"{\1}", expected.place) != _ELEMENT.sub(r"{\1}", found.place):
+            return Relation.OTHER_ID
+        source = self._golden_labels.get(expected.label)
+        mapped = self.to_candidate.get(source) if source is not None else None
+        is_same = mapped is not None and mapped == self._candidate_labels.get(found.label)
+        return Relation.SAME if is_same else Relation.OTHER_ID
+
+    def _relate_values(self, expected: Placeholder, candidate: int, pointer: str, attempt: int, nth: int) -> Relation:
+        payloads = self.candidate.payloads
+        assert payloads is not None
+        values = payloads.argument_ids(candidate, pointer, attempt)
+        if nth >= len(values):
+            return Relation.OTHER_ID
+        value = values[nth]
+        source = self._golden_labels.get(expected.label)
+        if source is None:
+            return Relation.OTHER_ID
+        mapped = self.to_candidate.get(source)
+        sources = [mapped] if mapped is not None else self._twins_of(source)
+        return Relation.SAME if any(self._holds(one, expected, value) for one in sources) else Relation.OTHER_ID
+
+    def _twins_of(self, source: int) -> list[int]:
+        """Candidate operations paired with golden operations that ask for exactly what a missing one asked for."""
+        if not self._twins:
+            for index, operation in enumerate(self.golden.operations):
+                self._twins.setdefault(operation.key, []).append(index)
+        twins = self._twins[self.golden.operations[source].key]
+        return [self.to_candidate[twin] for twin in twins if twin in self.to_candidate]
+
+    def _holds(self, operation: int, expected: Placeholder, value: str) -> bool:
+        payloads = self.candidate.payloads
+        assert payloads is not None
+        if expected.kind == "args":
+            pointer, _, nth = expected.place.rpartition("~")
+            if pointer and nth.isdigit() and nth != "0" and not payloads.argument_ids(operation, expected.place, 0):
+                return payloads.argument_ids(operation, pointer, 0)[int(nth) - 1 : int(nth)] == (value,)
+            return value in payloads.argument_ids(operation, expected.place, 0)
+        found = payloads.result_ids(operation, expected.place)
+        return value in found if found else payloads.has_id(operation, value)
