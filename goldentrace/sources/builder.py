@@ -19,7 +19,6 @@ from goldentrace.model.event import (
     Approval,
     Decision,
     DecisionKind,
-    Event,
     Limit,
     Message,
     ModelTurn,
@@ -105,7 +104,7 @@ class TraceBuilder:
         self._turns += 1
         event = ModelTurn(turn=self._turns, **_with_extra(fields))
         self._turn_of[event.agent] = self._turns
-        self._see(event, usage=event.usage, models=event.model, finish_reasons=event.finish_reason)
+        self._see(usage=event.usage, models=event.model, finish_reasons=event.finish_reason)
         self._append(event, line)
         return self._turns
 
@@ -126,7 +125,7 @@ class TraceBuilder:
         event = ToolCall(call_id=known_id, tool_name=tool_name or UNNAMED_TOOL, args=raw, args_raw=text, **filled)
         if not tool_name:
             self.note("a call without a tool name", line)
-        self._see(event, arguments=raw != ABSENT or text)
+        self._see(times=event.ts, arguments=raw != ABSENT or text)
         self._append(event, line)
         position = self._pairing.open(event, line or NO_LINE)
         if position is not None:
@@ -148,7 +147,7 @@ class TraceBuilder:
         if answered is not None:
             filled = {**answered.fields(), **{name: item for name, item in filled.items() if item is not None}}
         event = ToolResult(call_id=known_id, status=status, result=self._raw(value, line), **filled)
-        self._see(event, results=event.result != ABSENT, status=status not in ("ok", "unfinished"))
+        self._see(times=event.ts, results=event.result != ABSENT, status=status not in ("ok", "unfinished"))
         self._settle()
         if answered is None:
             is_second = self._pairing.keep_early(known_id, len(self._events))
@@ -170,7 +169,6 @@ class TraceBuilder:
         if turn is None and role == "assistant":
             turn = self._turn_of.get(filled.get("agent", MAIN_AGENT))
         event = Message(role=role, text=text, turn=turn, **filled)
-        self._see(event)
         self._append(event, line)
 
     def decision(self, decision: DecisionKind, *, line: int | None = None, **fields: Unpack[DecisionFields]) -> None:
@@ -178,7 +176,6 @@ class TraceBuilder:
         self._settle()
         filled = _with_extra(fields)
         event = Decision(decision=decision, turn=self._turn_of.get(filled.get("agent", MAIN_AGENT)), **filled)
-        self._see(event)
         self._append(event, line)
 
     def approval(
@@ -228,10 +225,10 @@ class TraceBuilder:
         self._events.append(event)
         self._lines.append(line or NO_LINE)
 
-    def _see(self, event: Event, **seen: Any) -> None:
+    def _see(self, **seen: Any) -> None:
         """Drop the reasons for the absence of what is there after all."""
         if self._absent:
-            for name, value in (("times", event.ts), *seen.items()):
+            for name, value in seen.items():
                 if value:
                     self._absent.pop(name, None)
 

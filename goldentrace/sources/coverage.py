@@ -9,7 +9,8 @@ from goldentrace.model.trace import Trace
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """Counts over one trace. results: without the `unfinished` ones that stand for `unanswered` calls; batches: groups
-    of two or more calls that ran together; absent: (what, why) of what the source did not record.
+    of two or more calls that ran together; has_times: whether a call or a result has one;
+    absent: (what, why) of what the source did not record.
     """
 
     calls: int
@@ -55,7 +56,7 @@ def coverage_table(trace: Trace) -> Coverage:
         turns=len(turns),
         batches=_count_batches(trace),
         decisions=sum(type(event) is Decision and not event.inferred for event in trace.events),
-        has_times=any(event.ts is not None or event.mono_ns is not None for event in trace.events[1:]),
+        has_times=any(event.ts is not None or event.mono_ns is not None for event in (*trace.calls(), *results)),
         has_usage=any(turn.usage is not None for turn in turns),
         absent=tuple(sorted(trace.coverage.items())),
     )

@@ -52,9 +52,11 @@ def read_list(
     record: Message | None = None, **start: Any,
 ) -> Trace:  # fmt: skip
     """Return the trace of one list of messages. record: the object around it; number: its 1-based place."""
-    reader = _List(
-        dialect, document, line=line, name=_name(record, number), attributes=_described(dialect, record), **start
-    )
+    start = {
+        "name": _name(record, number), "scenario_id": as_name((record or {}).get("task_id")),
+        "attributes": _described(dialect, record), **start,
+    }  # fmt: skip
+    reader = _List(dialect, document, line=line, **start)
     for message in messages:
         if isinstance(message, dict):
             reader.add(message, line)

@@ -17,7 +17,7 @@ from goldentrace.sources.transcript import Answered, Called, Item, Said, Turn, r
 ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 HIDDEN: Final = frozenset({
     "reasoning", "reasoning_content", "reasoning_details", "reasoning_text", "thinking", "thinking_blocks", "thoughts",
-    "provider_specific_fields",
+    "provider_specific_fields", "extra_content",
 })  # fmt: skip
 """Where the services that speak this format put reasoning: dropped, it is never recorded."""
 _READ: Final = HIDDEN | {

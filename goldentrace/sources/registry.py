@@ -21,12 +21,17 @@ __all__ = ["MODULES", "Source", "detect", "document_traces", "find_source", "rea
 
 MODULES: Final = (
     "native",
+    "ai_sdk",
     "anthropic_messages",
+    "langchain",
     "openai_chat",
     "openai_responses",
+    "pydantic_ai",
+    "tau2_bench",
     "tau_bench",
     "toolathlon",
     "vcr",
+    "vercel_ui",
 )
 """One module under goldentrace/sources per line; each has SOURCE, or SOURCES where it reads several formats."""
 

@@ -54,7 +54,7 @@ def read_exchanges(document: Document, source: str, exchanges: Iterable[Exchange
 @dataclass(slots=True)
 class _Conversation:
     """history: what was said so far; known_ids: of each mark, the id that its call has in the trace;
-    aliases: ids that a client gave later to calls that had none; failures: HTTP status of requests since the last answer.
+    aliases: ids that a client gave later to calls that had none; failures: HTTP status of requests since an answer.
     """
 
     builder: TraceBuilder

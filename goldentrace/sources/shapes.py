@@ -1,6 +1,9 @@
 """Reading values of a foreign file whose types nobody promised: a wrong type reads as absent, never as an exception."""
 
-from typing import Any
+from typing import Any, Final
+
+REASONING_PARTS: Final = ("reasoning", "thinking", "redacted_thinking", "thought")
+"""Types of content parts that hold hidden reasoning, in any provider's words."""
 
 
 def as_object(value: Any) -> dict[str, Any]:
@@ -48,8 +51,12 @@ def as_name(value: Any) -> str | None:
 
 
 def text_of_parts(content: Any) -> str:
-    """Return the text of a message's content: a string, or the `text` of its parts, one per line."""
+    """Return the text of a message's content: a string, or the `text` of its parts, one per line, without reasoning."""
     if isinstance(content, str):
         return content
-    pieces = [part if isinstance(part, str) else as_object(part).get("text") for part in as_list(content)]
+    pieces = [part if isinstance(part, str) else _text_of(as_object(part)) for part in as_list(content)]
     return "\n".join(piece for piece in pieces if isinstance(piece, str))
+
+
+def _text_of(part: dict[str, Any]) -> Any:
+    return None if part.get("type") in REASONING_PARTS else part.get("text")

@@ -4,8 +4,9 @@ A dialect turns one message into items; a Transcript appends them to a trace and
 after someone else did. Must not know any dialect.
 """
 
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from goldentrace.model import event
@@ -14,6 +15,7 @@ from goldentrace.model.trace import Trace
 from goldentrace.sources.builder import TraceBuilder
 from goldentrace.sources.shapes import as_list, as_object
 
+_REASONING: Final = re.compile(r"<think>.*?</think>", re.DOTALL)
 LENGTH_REASONS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 CONTEXT_REASONS: Final = frozenset({"model_context_window_exceeded", "context_length_exceeded"})
 
@@ -98,7 +100,7 @@ class Transcript:
         self.builder = builder
         self._is_turn_open = False
         self._last: Turn | None = None
-        self._calls_in_turn = 0
+        self._pending: set[str | None] = set()
         self._has_spoken = False
         self._is_answered_since = False
         self.last_call_id: str | None = None
@@ -136,7 +138,7 @@ class Transcript:
             return "token_limit"
         if reason in CONTEXT_REASONS:
             return "context_limit"
-        return "final_answer" if self._has_spoken and not self._calls_in_turn else "unknown"
+        return "final_answer" if self._has_spoken and not self._pending else "unknown"
 
     def _open_turn(self, turn: Turn, line: int | None) -> None:
         self.builder.turn(
@@ -144,13 +146,15 @@ class Transcript:
             input_call_ids=turn.input_call_ids, line=line,
         )  # fmt: skip
         self._last = turn
-        self._is_turn_open, self._has_spoken, self._calls_in_turn, self._is_answered_since = True, False, 0, False
+        self._is_turn_open, self._has_spoken, self._is_answered_since = True, False, False
+        self._pending = set()
 
     def _say(self, said: Said, line: int | None) -> None:
         if said.role == "assistant":
             if not self._is_turn_open:
                 self._open_turn(Turn(ts=said.ts), line)
-            self._has_spoken = self._has_spoken or bool(said.text.strip())
+            said = replace(said, text=without_reasoning(said.text))
+            self._has_spoken = self._has_spoken or bool(said.text)
         elif said.text:
             self._is_turn_open, self._is_answered_since = False, True
         self.builder.message(said.role, said.text, ts=said.ts, extra=said.extra, line=line)
@@ -163,21 +167,33 @@ class Transcript:
         fields: dict[str, Any] = {"ts": called.ts, "origin": called.origin, "extra": {**called.extra, **place}}
         if called.asked_by is not None:
             fields["agent"] = called.asked_by
-        else:
-            self._calls_in_turn += 1
         self.last_call_id = self.builder.call(
             called.tool_name, call_id=called.call_id, args=called.args, args_text=called.args_text, line=line, **fields
         )
+        if called.asked_by is None:
+            self._pending.add(self.last_call_id)
 
     def _answer(self, answered: Answered, line: int | None, place: Mapping[str, Any]) -> None:
         if answered.is_inline:
-            self._calls_in_turn -= 1
+            self._pending.discard(answered.call_id)
         else:
             self._is_turn_open, self._is_answered_since = False, True
         self.builder.result(
             answered.call_id, value=answered.value, status=answered.status, error_class=answered.error_class,
             tool_name=answered.tool_name, ts=answered.ts, extra={**answered.extra, **place}, line=line,
         )  # fmt: skip
+
+
+def without_reasoning(text: str) -> str:
+    """Return what a model said without the reasoning that some put into their text between `<think>` marks.
+
+    A text that only ends it (the mark that begins it stood in the prompt) or only begins it is cut there.
+    """
+    if "think>" not in text:
+        return text
+    spoken = _REASONING.sub("", text)
+    _, _, after = spoken.rpartition("</think>")
+    return after.partition("<think>")[0].strip()
 
 
 def result_value(content: Any) -> Any:
