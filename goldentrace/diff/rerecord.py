@@ -105,16 +105,21 @@ class _Rerecording:
         }
         place_of = {self.to_golden[c]: n for n, c in enumerate(order) if c in self.to_golden}
         position_of = {c: n for n, c in enumerate(order)}
+        news: dict[str, list[int]] = {"decision": [], "limit": [], "effect": []}
         events: list[LooseEvent] = []
-        for event in self.comparison.golden.loose:
-            if not kinds[event.kind]:
-                before = next((g for g in range(event.position - 1, -1, -1) if g in place_of), None)
-                position = 0 if before is None else place_of[before] + 1
-                events.append(msgspec.structs.replace(event, position=position))
         for event in self.comparison.candidate.loose:
+            position = 1 + max((position_of[c] for c in range(event.position)), default=-1)
+            news[event.kind].append(position)
             if kinds[event.kind]:
-                position = 0 if event.position == 0 else position_of[event.position - 1] + 1
                 events.append(msgspec.structs.replace(event, position=position))
+        for event in self.comparison.golden.loose:
+            if kinds[event.kind]:
+                continue
+            if event.kind == "effect" or not news[event.kind]:
+                position = 1 + max((place_of[g] for g in range(event.position) if g in place_of), default=-1)
+            else:
+                position = news[event.kind].pop(0)
+            events.append(msgspec.structs.replace(event, position=position))
         return sorted(events, key=lambda event: event.position)
 
 

@@ -169,11 +169,9 @@ class _Leftovers:
 
     def pair(self) -> None:
         self._pair_equal(PairKind.MOVED, lambda operation: operation.key)
-        self._pair_in_gaps(PairKind.ARGUMENTS, lambda operation: (operation.agent, operation.tool_name))
-        self._pair_in_batches()
-        self._pair_in_gaps(PairKind.AGENT, lambda operation: (operation.tool_name, operation.args_hash))
-        self._pair_in_gaps(PairKind.TOOL, lambda operation: (operation.agent, operation.args_hash))
-        self._pair_in_gaps(PairKind.TOOL, lambda operation: operation.agent)
+        for kind, key in _IN_PLACE:
+            self._pair_in_gaps(kind, key)
+            self._pair_in_batches(kind, key)
         self._pair_equal(PairKind.MOVED_OTHER_IDS, _erased)
 
     def _pair_equal(self, kind: PairKind, key: Key) -> None:
@@ -211,24 +209,24 @@ class _Leftovers:
             [((self.candidate_gap[c], key(self.candidate.operations[c])), c) for c in self.added],
         )
 
-    def _pair_in_batches(self) -> None:
-        """In batches that a paired member already links: the same tool, whatever the gap."""
+    def _pair_in_batches(self, kind: PairKind, key: Key) -> None:
+        """In batches that a paired member already links: equal by `key`, whatever the gap, for a batch has no order."""
         linked: dict[tuple[int | None, int], tuple[int | None, int]] = {}
         for g, (c, _) in self.found.pairs.items():
             one, other = self.golden.operations[g], self.candidate.operations[c]
             if one.batch is not None and other.batch is not None:
                 linked.setdefault((other.turn, other.batch), (one.turn, one.batch))
         golden = [
-            (((o.turn, o.batch), o.agent, o.tool_name), g)
+            (((o.turn, o.batch), key(o)), g)
             for g in self.removed
             if (o := self.golden.operations[g]).batch is not None
         ]
         candidate = [
-            ((linked.get((o.turn, o.batch)), o.agent, o.tool_name), c)
+            ((linked.get((o.turn, o.batch)), key(o)), c)
             for c in self.added
             if (o := self.candidate.operations[c]).batch is not None
         ]
-        self._pair_grouped(PairKind.ARGUMENTS, golden, candidate)
+        self._pair_grouped(kind, golden, candidate)
 
     def _pair_grouped(
         self, kind: PairKind, golden: list[tuple[Hashable, int]], candidate: list[tuple[Hashable, int]]
@@ -271,6 +269,15 @@ class _Leftovers:
             else:
                 equal += written == actual
         return equal
+
+
+_IN_PLACE: Final[tuple[tuple[PairKind, Key], ...]] = (
+    (PairKind.ARGUMENTS, lambda operation: (operation.agent, operation.tool_name)),
+    (PairKind.AGENT, lambda operation: (operation.tool_name, operation.args_hash)),
+    (PairKind.TOOL, lambda operation: (operation.agent, operation.args_hash)),
+    (PairKind.TOOL, lambda operation: operation.agent),
+)
+"""What pairs operations at the same place, in this order."""
 
 
 def _gaps(count: int, anchors: Sequence[int]) -> list[int]:

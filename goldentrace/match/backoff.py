@@ -215,7 +215,8 @@ def _decorrelated_band(policy: Policy, k: int, previous_gap_ms: float | None) ->
         # The wait before is not known: the widest that this many draws can reach. 3 ** 60 exceeds LONGEST_MS.
         widest = policy.base_ms * DECORRELATED_GROWTH ** min(k, 60)
     else:
-        widest = DECORRELATED_GROWTH * previous_gap_ms
+        # An honest wait before is never below the base; one of 0 comes from first_zero and is no draw.
+        widest = DECORRELATED_GROWTH * max(previous_gap_ms, low)
     return low, max(low, min(widest, _cap_ms(policy)))
 
 

@@ -18,7 +18,9 @@ FarAligner: TypeAlias = Callable[[Sequence[int], Sequence[int]], tuple[Pairs, bo
 """Aligns two long sequences: the pairs and whether they are exact; None where it cannot."""
 
 
-def align(golden: Sequence[Hashable], candidate: Sequence[Hashable], far: FarAligner | None = None) -> tuple[Pairs, bool]:
+def align(
+    golden: Sequence[Hashable], candidate: Sequence[Hashable], far: FarAligner | None = None
+) -> tuple[Pairs, bool]:
     """Return the pairs of a longest common subsequence, ascending on both sides, and whether it is exact."""
     if golden == candidate:
         return [(n, n) for n in range(len(golden))], True
@@ -69,7 +71,11 @@ def _windows(left: Sequence[int], right: Sequence[int]) -> Pairs:
     while g < len(left) and c < len(right):
         found = _indel(left[g : g + WINDOW], right[c : c + WINDOW])
         is_last = g + WINDOW >= len(left) and c + WINDOW >= len(right)
-        kept = found if is_last else [pair for pair in found if pair[0] < WINDOW // 2 and pair[1] < WINDOW // 2] or found[:1]
+        kept = (
+            found
+            if is_last
+            else [pair for pair in found if pair[0] < WINDOW // 2 and pair[1] < WINDOW // 2] or found[:1]
+        )
         pairs.extend((g + one, c + other) for one, other in kept)
         if is_last:
             break

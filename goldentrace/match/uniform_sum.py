@@ -8,7 +8,7 @@ import math
 from typing import Final
 
 EXACT_DRAWS: Final = 60
-"""Up to here the exact law; beyond, the normal approximation, whose tail at 0.001 is then too large by less than 6 %."""
+"""Up to here the exact law; beyond, the normal approximation, whose tail at 0.001 is too large by less than 6 %."""
 STEPS: Final = 2**30
 """Sums are taken on this grid, so that the integers stay short."""
 

@@ -467,6 +467,7 @@ class _Normalization:
         for index in grouped.loose:
             while position < len(starts) and starts[position] < index:
                 position += 1
+            place = self._unit_end(position)
             event = self.trace.events[index]
             fields: dict[str, Any]
             if isinstance(event, Decision):
@@ -487,8 +488,14 @@ class _Normalization:
                 fields["agent"] = event.agent
             kept = {name: value for name, value in fields.items() if value is not None}
             line = self.trace.line_of(index)
-            found.append(LooseEvent(kind=kind, position=position, fields=kept, index=index, line=line))  # type: ignore[arg-type]
+            found.append(LooseEvent(kind=kind, position=place, fields=kept, index=index, line=line))  # type: ignore[arg-type]
         return found
+
+    def _unit_end(self, position: int) -> int:
+        """A position inside a batch is moved behind it, because arrival inside a batch is no order."""
+        while 0 < position < len(self.members) and self.members[position] == self.members[position - 1]:
+            position += 1
+        return position
 
     def _effect(self, event: Effect) -> Mapping[str, Any] | dict[str, Any]:
         """An effect keeps its name; its key and value as leaves, ids in them by provenance."""
