@@ -1,0 +1,140 @@
+"""The entry point: runs a command and turns whatever happens into exit code 0, 2 or 3 and one message.
+
+The only place that catches every exception and that writes errors. It must not know what a command does, and nothing
+heavy is imported here: `--version` does not even need click.
+"""
+
+import os
+import sys
+from typing import Any, Final
+
+import goldentrace
+from goldentrace.errors import ConfigError, GoldentraceError
+from goldentrace.exitcodes import CHANGED, NO_VERDICT, OK
+
+PROGRAM: Final = "goldentrace"
+DEBUG: Final = "GOLDENTRACE_DEBUG"
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, 2 or 3, never another.
+
+    arguments: without the program's name; default: those of the process.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    _use_utf8()
+    code = NO_VERDICT
+    try:
+        code = _only_known(_dispatch(arguments))
+    except GoldentraceError as error:
+        _fail(error, arguments)
+    except KeyboardInterrupt:
+        _say("interrupted: no verdict")
+    except BrokenPipeError:
+        pass  # nobody reads what was to be said; what was decided before is in the code that a command returns
+    except MemoryError:
+        _fail(GoldentraceError("out of memory", next_step="lower --max-bytes, or split the input"), arguments)
+    except Exception as error:
+        _fail(_internal(error), arguments)
+    _flush()
+    return code
+
+
+def _dispatch(arguments: list[str]) -> Any:
+    if arguments == ["--version"]:
+        print(f"{PROGRAM} {goldentrace.__version__}")
+        return OK
+    from goldentrace.cli.commands import run_command
+
+    return run_command(arguments)
+
+
+def _only_known(code: Any) -> int:
+    return code if code in (OK, CHANGED) else NO_VERDICT
+
+
+def _internal(error: Exception) -> GoldentraceError:
+    from goldentrace.cli.terminal import printable
+
+    shown = printable(f"{type(error).__name__}: {error}")[:500]
+    hint = "" if os.environ.get(DEBUG) else f"; {DEBUG}=1 shows where it happened"
+    if os.environ.get(DEBUG):
+        import traceback
+
+        traceback.print_exception(error)
+    return GoldentraceError(
+        f"internal error: {shown}",
+        next_step=f"this is a defect of goldentrace {goldentrace.__version__}: please report the command and this message{hint}",
+    )
+
+
+def _fail(error: GoldentraceError, arguments: list[str]) -> None:
+    """Write the message to stderr and, where a machine reads stdout, the report that holds it to stdout."""
+    from goldentrace.cli.terminal import printable
+
+    place = [] if error.where is None else [str(error.where)]
+    steps = [error.next_step] if error.next_step else []
+    lines = [f"{PROGRAM}: {printable(error.what)}", *(f"  {printable(line)}" for text in (*place, *steps) for line in text.split("\n"))]
+    _say("\n".join(lines), is_named=True)
+    if _wants_json(arguments):
+        try:
+            from goldentrace.cli.output import error_report
+
+            _write(error_report(error, arguments))
+        except Exception as second:
+            _say(f"the JSON report could not be written either: {printable(repr(second))[:200]}")
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    name = "--output-format"
+    for index, word in enumerate(arguments):
+        if word == "--":
+            break
+        if word == f"{name}=json" or (word == name and arguments[index + 1 : index + 2] == ["json"]):
+            return True
+    return not any(word.startswith(name) for word in arguments) and os.environ.get("GOLDENTRACE_OPT_OUTPUT_FORMAT") == "json"
+
+
+def _say(text: str, *, is_named: bool = False) -> None:
+    try:
+        print(text if is_named else f"{PROGRAM}: {text}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass  # stderr is closed: the exit code is all that is left
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+    except (OSError, ValueError):
+        pass
+
+
+def _use_utf8() -> None:
+    """Reports are UTF-8 whatever the locale says; a lone surrogate of a file name is shown, not fatal."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # started with the descriptor closed
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - lives as long as the process
+        reconfigure = getattr(getattr(sys, name), "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _flush() -> None:
+    """Write out what is left; where the reader is gone, let the interpreter's own last flush go nowhere.
+
+    Without this a closed pipe turns the exit code into 120.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            _redirect_to_nothing(stream)
+
+
+def _redirect_to_nothing(stream: Any) -> None:
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, stream.fileno())
+        os.close(nothing)
+    except (OSError, ValueError):
+        pass
