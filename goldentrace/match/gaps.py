@@ -25,7 +25,8 @@ class Wait:
     gap_ms: on one monotonic clock, negative if the next attempt started earlier; None where it is not known, and
     why_missing says why. delay_ms: the wait that the decision announced. owed_ms: what Retry-After of attempt k asked
     for, counted from its receipt; owed_is_date: it was computed from an HTTP-date in the header alone. origin: who
-    asked for attempt k + 1; `model` only where a later model turn did, since such a gap is model latency.
+    asked for attempt k + 1. after_model_turn: a later model turn asked for it, so that the gap is the model's latency,
+    which is not behaviour: only what is owed and what was announced bind it.
     is_last: no further attempt follows; deadline_ms: what was left of the deadline at the start of the gap.
     """
 
@@ -35,6 +36,7 @@ class Wait:
     owed_ms: float | None = None
     owed_is_date: bool = False
     origin: Origin = "harness"
+    after_model_turn: bool = False
     is_last: bool = False
     deadline_ms: float | None = None
 

@@ -159,7 +159,7 @@ def kept(policy: Policy, golden: Wait, candidate: Wait) -> Interval | None:
         lo_ms = None
     if lo_ms is not None and candidate.is_last and candidate.deadline_ms is not None:
         lo_ms = min(lo_ms, candidate.deadline_ms - slack.early_ms)
-    return Interval(lo_ms, None if candidate.origin == "model" else hi_ms, "the decision's own delay_ms")
+    return Interval(lo_ms, None if candidate.after_model_turn else hi_ms, "the decision's own delay_ms")
 
 
 def bracket(jitter: Jitter | None, golden_ms: float) -> tuple[float, float] | None:

@@ -82,8 +82,8 @@ class WaitPair:
 
     @property
     def is_latency(self) -> bool:
-        """Did the model ask for the next attempt? Then the gap is its latency, which is not behaviour."""
-        return "model" in (self.golden.wait.origin, self.candidate.wait.origin)
+        """Is one of the gaps the model's latency rather than a wait?"""
+        return self.golden.wait.after_model_turn or self.candidate.wait.after_model_turn
 
     @property
     def is_led_by_server(self) -> bool:
