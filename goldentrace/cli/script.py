@@ -1,0 +1,74 @@
+"""`goldentrace script`: scripts for the scripted model."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from goldentrace.errors import ConfigError, InputError, Where
+from goldentrace.exitcodes import OK
+
+
+@click.group()
+def script() -> None:
+    """Make scripts for the scripted model."""
+
+
+@script.command("from-trace")
+@click.argument("file", metavar="FILE")
+@click.option("-o", "--output", metavar="OUT", default="-", help="File to write; default: standard output.")
+@click.option("--format", "format_name", metavar="NAME", help="Format of FILE; default: detected by content.")
+@click.option("--trace", "trace_id", metavar="ID", help="Which trace, where FILE holds several.")
+@click.option("--name", metavar="NAME", default="", help="Name of the script; default: the scenario's.")
+@click.option(
+    "--references/--no-references",
+    default=True,
+    help="Write ids that came from earlier results as references to them (default), or as they were.",
+)
+@click.option("--max-bytes", type=click.IntRange(min=1), help="Limit on the size of FILE.")
+def from_trace(
+    file: str,
+    output: str,
+    format_name: str | None,
+    trace_id: str | None,
+    name: str,
+    references: bool,  # noqa: FBT001 (click passes it by name)
+    max_bytes: int | None,
+) -> int:
+    """Turn a recorded run into a script: the model asks again for what it asked for then.
+
+    FILE: a trace of any known format, - for standard input. What could not be carried over is said on stderr.
+    """
+    from goldentrace.replay.from_trace import script_from_trace
+    from goldentrace.replay.script_file import parse_script, write_script
+    from goldentrace.report.sanitise import terminal as printable
+    from goldentrace.sources.document import MAX_BYTES
+    from goldentrace.sources.registry import read_traces, trace_name
+    from goldentrace.store.atomic import write_atomically
+
+    traces = list(read_traces(file, format_name, max_bytes=max_bytes or MAX_BYTES))
+    if trace_id is not None:
+        traces = [trace for trace in traces if trace_id in (trace_name(trace), trace.start.trace_id)]
+        if not traces:
+            raise InputError(f"no trace {trace_id!r}", where=Where(file), next_step="leave --trace out to list them")
+    if len(traces) > 1:
+        names = ", ".join(trace_name(trace) for trace in traces[:10]) + (", …" if len(traces) > 10 else "")
+        raise InputError(f"{len(traces)} traces", where=Where(file), next_step=f"name one with --trace: {names}")
+    conversion = script_from_trace(traces[0], name=name, has_references=references)
+    text = write_script(conversion.script)
+    try:
+        parse_script(text, output)
+    except ConfigError as error:
+        raise InputError(
+            f"the run makes no script: {error.what}", where=Where(file), next_step="take a shorter part of the run"
+        ) from None
+    if output == "-":
+        sys.stdout.write(text)
+    else:
+        write_atomically(Path(output), text.encode())
+        click.echo(
+            f"{printable(output)}: {sum(len(agent.turns) for agent in conversion.script.agents)} turns", err=True
+        )
+    for note in conversion.notes:
+        click.echo(f"note: {printable(note)}", err=True)
+    return OK

@@ -1,0 +1,1 @@
+"""The wire formats of the providers: requests in, replies out, both ways, and nothing of scripts."""
