@@ -1,0 +1,40 @@
+"""Is this a run of continuous integration? Then nothing under goldens is written. Must not know any command."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from goldentrace.errors import ConfigError
+
+VARIABLES: Final = ("GITHUB_ACTIONS", "TF_BUILD", "CI", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID")
+"""Most services set CI; Azure Pipelines sets TF_BUILD instead, and Jenkins, TeamCity and CodeBuild only their own."""
+
+_NO: Final = frozenset({"", "0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class Ci:
+    """reason: why this counts as CI, None where it does not; may_write: goldens are written all the same."""
+
+    reason: str | None
+    may_write: bool = False
+
+    def guard(self, what: str) -> None:
+        """Refuse to write under goldens in CI. what: what was to be done. Raises: ConfigError."""
+        if self.reason is not None and not self.may_write:
+            raise ConfigError(
+                f"{what}: not in CI ({self.reason})",
+                next_step="do it on your machine and commit the result, or pass --write-in-ci",
+            )
+
+
+def find_ci(*, is_forced: bool = False, may_write: bool = False, environ: Mapping[str, str] | None = None) -> Ci:
+    """Return whether this is CI, by the option or by the known variables."""
+    environ = os.environ if environ is None else environ
+    if is_forced:
+        return Ci("--ci", may_write)
+    for name in VARIABLES:
+        if environ.get(name, "").strip().lower() not in _NO:
+            return Ci(f"{name} is set", may_write)
+    return Ci(None, may_write)

@@ -1,0 +1,103 @@
+"""Comparisons of scenarios and files as the commands `diff`, `check` and `accept` share them.
+
+Errors of one scenario become its problem, so that the others are still compared. Must not print.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from goldentrace.cli.output import problem_of
+from goldentrace.cli.project import Chosen, Project
+from goldentrace.diff.differ import CompareOptions
+from goldentrace.errors import GoldentraceError, NotComparableError
+from goldentrace.model.change import Comparison
+from goldentrace.model.report import TraceReport
+from goldentrace.store.pending import PendingStore
+from goldentrace.store.profiles import LoadedProfile
+from goldentrace.store.sides import Reading, Terms, compare_sides, read_side
+from goldentrace.store.values import ValueStore, show_values
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How to compare. reading: of the candidate, and of a golden that is a trace."""
+
+    project: Project
+    reading: Reading
+    options: CompareOptions = CompareOptions()
+
+
+def terms_of(request: Request, chosen: Chosen | None) -> Terms:
+    """Return the terms of a comparison: the scenario's, where there is one."""
+    project = request.project
+    scenario = chosen.scenario if chosen is not None else None
+    return Terms(
+        project.profiles,
+        project.profile_name(scenario),
+        scenario.backoff if scenario is not None else None,
+        request.options,
+        f"goldentrace record {chosen.name if chosen is not None else 'SCENARIO'}",
+    )
+
+
+def compare_files(request: Request, golden: str, candidate: str, chosen: Chosen | None = None) -> TraceReport:
+    """Return the report of two files. Raises: GoldentraceError where there is no verdict."""
+    left, right = read_side(golden, request.reading), read_side(candidate, request.reading)
+    comparison, _ = compare_sides(left, right, terms_of(request, chosen))
+    values = ValueStore(request.project.layout) if request.project.has_config else None
+    show_values(comparison, values)
+    header = comparison.golden.header
+    name = chosen.name if chosen is not None else header.scenario_id or left.path
+    return TraceReport(name, left.path, right.path, comparison)
+
+
+def compare_scenarios(request: Request, chosen: Sequence[Chosen], *, failed: dict[str, TraceReport] | None = None) -> list[TraceReport]:
+    """Return the reports of scenarios, in order. failed: those whose run already came to nothing."""
+    failed = failed or {}
+    return [failed[one.name] if one.name in failed else compare_scenario(request, one) for one in chosen]
+
+
+def compare_scenario(request: Request, chosen: Chosen) -> TraceReport:
+    """Compare a scenario's latest run with its golden; leave a pending golden where they differ."""
+    layout = request.project.layout
+    golden, candidate = layout.golden(chosen.name, chosen.suite), layout.candidate(chosen.name, chosen.suite)
+    report = TraceReport(chosen.name, layout.shown(golden), layout.shown(candidate))
+    if not golden.exists():
+        report.missing = "missing-golden"
+        return report
+    if not candidate.exists():
+        report.missing = "missing-candidate"
+        return report
+    try:
+        left = read_side(golden, Reading(max_bytes=request.reading.max_bytes), shown=report.golden_path)
+        right = read_side(candidate, Reading(max_bytes=request.reading.max_bytes), shown=report.candidate_path)
+        comparison, loaded = compare_sides(left, right, terms_of(request, chosen))
+        _keep(request, chosen, comparison, loaded)
+    except GoldentraceError as error:
+        report.problem = problem_of(error)
+        return report
+    report.comparison = comparison
+    return report
+
+
+def _keep(request: Request, chosen: Chosen, comparison: Comparison, loaded: LoadedProfile) -> None:
+    """Remember the values of the run, show those that are known, and propose a golden where something changed."""
+    from goldentrace.diff.rerecord import rerecord
+
+    layout = request.project.layout
+    values, pending = ValueStore(layout), PendingStore(layout)
+    values.remember(comparison.candidate)
+    show_values(comparison, values)
+    if comparison.changes and not comparison.not_comparable:
+        proposed = rerecord(comparison, loaded.profile)
+        pending.propose(chosen.name, chosen.suite, comparison, proposed, layout.candidate(chosen.name, chosen.suite))
+    else:
+        pending.drop(chosen.name, chosen.suite)
+
+
+def no_verdict(name: str, error: GoldentraceError) -> TraceReport:
+    """Return the report of a scenario that came to nothing."""
+    return TraceReport(name, problem=problem_of(error))
+
+
+__all__ = ["NotComparableError", "Request", "compare_files", "compare_scenario", "compare_scenarios", "no_verdict", "terms_of"]

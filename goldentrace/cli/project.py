@@ -1,0 +1,156 @@
+"""The project that a command works on: its configuration, its files, its scenarios by name.
+
+Looked for in the folder the user stands in and nowhere above it: a command never writes into a project that it was not called
+in. Must not know any command.
+"""
+
+import fnmatch
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from goldentrace.cli.ci import Ci
+from goldentrace.cli.options import check_variables
+from goldentrace.codec.config import CONFIG_NAME, PYPROJECT_NAME, LoadedConfig, check_name, read_config
+from goldentrace.errors import ConfigError, Where
+from goldentrace.model.config import Limits, Scenario
+from goldentrace.store.layout import Layout
+from goldentrace.store.profiles import Profiles
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A scenario that a command is about. is_declared: does the configuration have it?"""
+
+    name: str
+    scenario: Scenario
+    is_declared: bool = True
+
+    @property
+    def suite(self) -> str | None:
+        return self.scenario.suite
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """loaded: the configuration; environment: entry of `environments`, None for none."""
+
+    loaded: LoadedConfig
+    layout: Layout
+    profiles: Profiles
+    ci: Ci
+    environment: str | None = None
+
+    @property
+    def has_config(self) -> bool:
+        return bool(self.loaded.documents)
+
+    def select(self, names: tuple[str, ...]) -> list[Chosen]:
+        """Return the scenarios of the given names, suites or patterns, in the configuration's order; all where none is given.
+
+        Raises: ConfigError where a name or pattern selects nothing, or there is no scenario at all.
+        """
+        declared = self.loaded.config.scenarios
+        if not declared:
+            where = Where(self.loaded.path) if self.loaded.path is not None else None
+            raise ConfigError("no scenario: nothing to do", where=where, next_step=self._first_step())
+        chosen: set[str] = set()
+        for pattern in names:
+            found = {name for name, scenario in declared.items() if _is_meant(pattern, name, scenario.suite)}
+            if not found:
+                raise self.unknown(pattern)
+            chosen |= found
+        return [Chosen(name, scenario) for name, scenario in declared.items() if not names or name in chosen]
+
+    def choose(self, name: str, suite: str | None = None) -> Chosen:
+        """Return the scenario of one name, which the configuration need not have. Raises: ConfigError for a bad name."""
+        scenario = self.loaded.config.scenarios.get(name)
+        if scenario is not None:
+            return Chosen(name, scenario)
+        check_name(name, "scenario")
+        return Chosen(name, Scenario(suite=suite), is_declared=False)
+
+    def unknown(self, name: str) -> ConfigError:
+        """Return the error for a name that selects nothing, to be raised."""
+        from goldentrace.codec.yaml_document import suggest
+
+        suites = {scenario.suite for scenario in self.loaded.config.scenarios.values() if scenario.suite}
+        known = sorted({*self.loaded.config.scenarios, *suites})
+        where = Where(self.loaded.path) if self.loaded.path is not None else None
+        return ConfigError(f"no scenario {name!r}", where=where, next_step=suggest(name, known) if known else self._first_step())
+
+    def _first_step(self) -> str:
+        if self.has_config:
+            return f"add one under `scenarios:` in {self.loaded.path or PYPROJECT_NAME}"
+        above = next((folder for folder in self.layout.folder.parents if (folder / CONFIG_NAME).is_file()), None)
+        if above is not None:
+            return f"there is a {CONFIG_NAME} in {above}: run the command there, or name it with --config"
+        return f"no {CONFIG_NAME} here: `goldentrace init` writes one"
+
+    def profile_name(self, scenario: Scenario | None = None) -> str:
+        """Return the profile to record with: an option's, else the scenario's, else the project's."""
+        origin = (self.loaded.origins or {}).get("/profile", "")
+        is_asked = origin.startswith(("--", "GOLDENTRACE_OPT_"))
+        if scenario is not None and scenario.profile is not None and not is_asked:
+            return scenario.profile
+        return self.loaded.config.profile
+
+    def limits(self, scenario: Scenario) -> Limits:
+        """Return the limits of a scenario's run."""
+        return self.loaded.config.limits_of(scenario, self.environment)
+
+    def shown(self, path: Path) -> str:
+        """Return a path as people are to read it."""
+        return self.layout.shown(path)
+
+
+def _is_meant(pattern: str, name: str, suite: str | None) -> bool:
+    pattern = pattern.rstrip("/")
+    full = f"{suite}/{name}" if suite else name
+    return pattern in (name, full, suite) or fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(full, pattern)
+
+
+def open_project(
+    config: str | None, overrides: dict[str, tuple[Any, str]], *, environment: str | None, ci: Ci, artifacts: str | None
+) -> Project:
+    """Return the project of the folder the user stands in, or of the one that holds `config`.
+
+    overrides: name of a setting -> (value, origin). Raises: ConfigError for a configuration that cannot be used.
+    """
+    check_variables()
+    base = _here()
+    file = base / (config or CONFIG_NAME)
+    folder = file.parent if config is not None else base
+    data = None if file.name == PYPROJECT_NAME else _read(file, is_needed=config is not None)
+    toml = _read(folder / PYPROJECT_NAME, is_needed=False)
+    layout = Layout(folder, base=base)
+    loaded = read_config(
+        None if data is None else (data, layout.shown(file)),
+        None if toml is None else (toml, layout.shown(folder / PYPROJECT_NAME)),
+    ).overridden(overrides)
+    if environment is not None and environment not in loaded.config.environments:
+        from goldentrace.codec.yaml_document import suggest
+
+        known = loaded.config.environments
+        step = suggest(environment, known) if known else f"add it under `environments:` in {CONFIG_NAME}"
+        raise ConfigError(f"no environment {environment!r}", next_step=step)
+    layout = Layout(folder, loaded.config.goldens, None if artifacts is None else base / artifacts, base)
+    return Project(loaded, layout, Profiles(folder), ci, environment)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:
+        raise ConfigError("the folder you are in is gone", next_step="change to a folder that exists") from None
+
+
+def _read(file: Path, *, is_needed: bool) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        if not is_needed:
+            return None
+        raise ConfigError("no such file", where=Where(str(file)), next_step="check --config") from None
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", where=Where(str(file)), next_step="check the file") from None

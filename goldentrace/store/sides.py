@@ -1,0 +1,145 @@
+"""The two sides of a comparison, each a golden or a trace of any known format, from file to `Comparison`.
+
+One way for the command line, the test plugin and whoever else compares files, so that all give the same verdict. This module
+must not decide what a difference means.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from goldentrace.codec.golden import is_golden, read_golden
+from goldentrace.diff.differ import CompareOptions, as_golden, compare
+from goldentrace.errors import InputError, NotComparableError, Where
+from goldentrace.model.change import Comparison
+from goldentrace.model.normal import NormalTrace
+from goldentrace.model.trace import Trace
+from goldentrace.normalize.offsets import place_in_time
+from goldentrace.normalize.pipeline import ArgumentCache, normalize
+from goldentrace.sources.document import MAX_BYTES, Document, open_document
+from goldentrace.sources.registry import document_traces, trace_name
+from goldentrace.store.profiles import LoadedProfile, Profiles
+
+LISTED: int = 5
+"""How many traces of a file an error names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files are read. format: name of the format, None to detect it; trace: which one, where a file holds several."""
+
+    format: str | None = None
+    trace: str | None = None
+    max_bytes: int = MAX_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One file. golden: what it holds if it is a golden, else trace; sha256: of its bytes, where it is a golden."""
+
+    path: str
+    golden: NormalTrace | None = None
+    trace: Trace | None = None
+    sha256: str | None = None
+
+
+def read_side(path: str | Path, reading: Reading | None = None, *, shown: str | None = None) -> Side:
+    """Return what a file holds, `-` for standard input.
+
+    shown: the path as people know it. Raises: InputError for what cannot be read, holds no trace, or holds several while
+    none is named.
+    """
+    reading = reading or Reading()
+    document = open_document(path, max_bytes=reading.max_bytes)
+    if shown is not None:
+        document.name = shown
+    if reading.format is None and is_golden(document.head.data):
+        data = document.read()
+        return Side(document.name, golden=read_golden(data, document.name), sha256=hashlib.sha256(data).hexdigest())
+    return Side(document.name, trace=one_trace(document, reading))
+
+
+def one_trace(document: Document, reading: Reading) -> Trace:
+    """Return the trace of a file, or the named one. Raises: InputError that lists them where the choice is open."""
+    chosen: Trace | None = None
+    names: list[str] = []
+    for trace in document_traces(document, reading.format):
+        name = trace_name(trace)
+        names.append(name)
+        if reading.trace is None or reading.trace in (name, trace.start.trace_id):
+            if chosen is None:
+                chosen = trace
+            elif reading.trace is None:
+                break
+    if reading.trace is None and len(names) > 1:
+        raise InputError(
+            "holds several traces", where=Where(document.name),
+            next_step=f"name one with --trace ({', '.join(names[:LISTED])}, …), or split it: goldentrace import FILE -o DIR",
+        )  # fmt: skip
+    if chosen is None:
+        listed = ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")
+        raise InputError(f"holds no trace {reading.trace!r}", where=Where(document.name), next_step=f"it holds {listed}")
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On which terms sides are compared.
+
+    profile: for two traces that name none; backoff: of the scenario; record: the command that records the golden again.
+    """
+
+    profiles: Profiles
+    profile: str = "default"
+    backoff: Mapping[str, Any] | None = None
+    options: CompareOptions = CompareOptions()
+    record: str = "goldentrace record SCENARIO"
+
+
+def compare_sides(golden: Side, candidate: Side, terms: Terms) -> tuple[Comparison, LoadedProfile]:
+    """Return what differs between two files, and the profile they were compared under.
+
+    The golden's profile counts, else the candidate's if that is a golden, else the one of the terms. Raises:
+    NotComparableError where a golden's profile is gone or says something else, or two goldens were made with two profiles;
+    InputError where arguments are no JSON.
+    """
+    loaded = profile_of(golden, candidate, terms)
+    cache = ArgumentCache()
+    first, second = normal_of(golden, loaded, cache), normal_of(candidate, loaded, cache)
+    comparison = compare(first, second, loaded.profile, backoff=terms.backoff, options=terms.options)
+    for normal, side in ((first, golden), (second, candidate)):
+        if comparison.changes and side.trace is not None:
+            place_in_time(normal, side.trace)
+    return comparison, loaded
+
+
+def profile_of(golden: Side, candidate: Side, terms: Terms) -> LoadedProfile:
+    """Return the profile that both sides are normalized with."""
+    headed = [side for side in (golden, candidate) if side.golden is not None]
+    if not headed:
+        return terms.profiles.load(terms.profile)
+    found = [_profile_of_golden(side, terms) for side in headed]
+    if found[0].hash != found[-1].hash:
+        raise NotComparableError(
+            f"the two goldens were made with two profiles: {found[0].profile.name} and {found[-1].profile.name}",
+            where=Where(headed[-1].path, 1, "$.profile_hash"), next_step=f"record one of them again: {terms.record}",
+        )  # fmt: skip
+    return found[0]
+
+
+def _profile_of_golden(side: Side, terms: Terms) -> LoadedProfile:
+    assert side.golden is not None, "asked of goldens only"
+    return terms.profiles.of_golden(side.golden.header, side.path, record=terms.record)
+
+
+def normal_of(side: Side, loaded: LoadedProfile, cache: ArgumentCache | None = None) -> NormalTrace:
+    """Return the normalized form of a file: a golden's as it is, a trace's under the profile."""
+    if side.golden is not None:
+        return side.golden
+    assert side.trace is not None, "a side is a golden or a trace"
+    return normalize(side.trace, loaded.profile, loaded.hash, key=loaded.key, cache=cache)
+
+
+__all__ = ["CompareOptions", "Reading", "Side", "Terms", "as_golden", "compare_sides", "normal_of", "one_trace", "read_side"]
