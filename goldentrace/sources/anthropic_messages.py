@@ -97,7 +97,7 @@ def is_certain(record: Message) -> bool:
         return True
     kinds = [part.get("type") for part in as_objects(record.get("content"))]
     return is_message(record) and any(
-        isinstance(kind, str) and (kind in CALLS | HIDDEN or kind.endswith("tool_result")) for kind in kinds
+        isinstance(kind, str) and (kind in CALLS or kind.endswith("tool_result")) for kind in kinds
     )
 
 

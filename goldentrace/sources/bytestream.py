@@ -19,6 +19,8 @@ STDIN: Final = "-"
 STDIN_NAME: Final = "<stdin>"
 SPOOL_BYTES: Final = 32 << 20
 BLOCK_BYTES: Final = 1 << 20
+ZSTD_STEP_BYTES: Final = 1 << 10
+"""Compressed bytes taken at once: a block of 4 bytes may stand for 128 KiB (RFC 8878, 3.1.1.2), so this is 32 MiB."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _GZIP: Final = b"\x1f\x8b"
@@ -128,16 +130,43 @@ def _open_zstd(raw: IO[bytes], name: str) -> IO[bytes]:
         raise InputError(
             "is compressed with zstd", where=Where(name), next_step="pip install goldentrace[zstd], or decompress it"
         ) from None
-    reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True, closefd=False)
+    return _Zstd(raw, zstandard)  # type: ignore[return-value]
 
-    class Decompressed(io.RawIOBase):
-        def read(self, size: int = -1) -> bytes:
-            try:
-                return bytes(reader.read(size))
-            except zstandard.ZstdError as error:
-                raise EOFError(str(error)) from None
 
-    return Decompressed()  # type: ignore[return-value]
+class _Zstd(io.RawIOBase):
+    """Frames of zstd, one after another. zstandard's own reader takes a file that was cut off for a whole one."""
+
+    def __init__(self, raw: IO[bytes], zstandard: Any) -> None:
+        self._raw = raw
+        self._zstandard = zstandard
+        self._frame: Any = None
+        self._rest = b""
+        self._plain = bytearray()
+
+    def read(self, size: int = -1) -> bytes:
+        while size < 0 or len(self._plain) < size:
+            packed = self._rest or self._raw.read(ZSTD_STEP_BYTES)
+            self._rest = b""
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError("the last frame was cut off")
+                break
+            self._decompress(packed)
+        size = len(self._plain) if size < 0 else size
+        taken = bytes(self._plain[:size])
+        del self._plain[:size]
+        return taken
+
+    def _decompress(self, packed: bytes) -> None:
+        if self._frame is None:
+            self._frame = self._zstandard.ZstdDecompressor().decompressobj()
+        try:
+            self._plain += self._frame.decompress(packed)
+        except self._zstandard.ZstdError as error:
+            raise EOFError(str(error)) from None
+        if self._frame.eof:
+            self._rest = self._frame.unused_data
+            self._frame = None
 
 
 class _Bounded(io.RawIOBase):

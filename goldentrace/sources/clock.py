@@ -54,4 +54,4 @@ def _zone(text: str | None) -> timezone:
 
 
 def _written(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if moment.year >= 1000 else moment.isoformat()
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")

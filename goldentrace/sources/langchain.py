@@ -1,7 +1,7 @@
 """LangChain and LangGraph message lists in their three encodings.
 
-`messages_to_dict` (`{type, data}`), `dumpd` (`{lc, type: constructor, kwargs}`) and `model_dump` (`{type, content}`) hold
-the same fields. A tool message states failure in `status`.
+`messages_to_dict` (`{type, data}`), `dumpd` (`{lc, type: constructor, kwargs}`) and `model_dump` (`{type, content}`)
+hold the same fields. A tool message states failure in `status`.
 """
 
 from functools import partial

@@ -1,8 +1,8 @@
 """tau2-bench and what is built on it: its own results, RedundancyBench (both versions), AgentSuite's rows.
 
 Results hold `simulations`, each with a task and a list of messages; a row of AgentSuite is one simulation. Arguments
-are objects, a tool message states failure in `error`, and both the agent and the simulated user (`requestor`) have tools.
-The index of a message in its simulation, by which RedundancyBench labels steps, is kept as `message_index`.
+are objects, a tool message states failure in `error`, and both the agent and the simulated user (`requestor`) have
+tools. The index of a message in its simulation, by which RedundancyBench labels steps, is kept as `message_index`.
 """
 
 from collections.abc import Iterator
