@@ -8,6 +8,7 @@ trace_end, invalid UTF-8, NaN, a NUL run, a gap in `seq`, a wrong checksum. This
 
 import hashlib
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -232,12 +233,11 @@ def _checked(
             f"format {start.format!r} is not {FORMAT!r}", where=Where(path, place(0).line, "$.format"),
             next_step="use a version of goldentrace that knows it",
         )  # fmt: skip
-    for index in range(1, len(events)):
-        kind = type(events[index])
-        if kind is TraceStart:
-            raise InputError("a second trace_start", where=place(index), next_step="split the file: one run, one file")
-        if kind is TraceEnd and index < len(events) - 1:
-            raise InputError("an event after trace_end", where=place(index + 1), next_step="split the file: one run, one file")
+    kinds = list(map(type, events))
+    if kinds.count(TraceStart) > 1:
+        raise InputError("a second trace_start", where=place(kinds.index(TraceStart, 1)), next_step="split the file: one run, one file")
+    if TraceEnd in kinds[:-1]:
+        raise InputError("an event after trace_end", where=place(kinds.index(TraceEnd) + 1), next_step="split the file: one run, one file")
     _check_sequence(events, place)
     end = events[-1]
     if isinstance(end, TraceEnd):
@@ -248,8 +248,11 @@ def _checked(
     return Trace(events, path, lines, incomplete, tuple(notes))
 
 
-def _check_sequence(events: list[AnyEvent], place: Any) -> None:
+def _check_sequence(events: list[AnyEvent], place: Callable[[int], Where]) -> None:
     """Lines without `seq` count by position; a gap between two numbered lines is an event that was lost."""
+    first = events[0].seq
+    if first is not None and [event.seq for event in events] == list(range(first, first + len(events))):
+        return
     before: int | None = None
     position = 0
     for index, event in enumerate(events):
@@ -259,9 +262,9 @@ def _check_sequence(events: list[AnyEvent], place: Any) -> None:
         if before is not None:
             if seq <= before:
                 raise InputError(f"seq {seq} follows {before}: lines are out of order", where=place(index), next_step=RE_RECORD)
-            if seq - before > place(index).line - position:
+            if seq - before > (place(index).line or 0) - position:
                 raise InputError(f"events are missing between seq {before} and {seq}", where=place(index), next_step=RE_RECORD)
-        before, position = seq, place(index).line
+        before, position = seq, place(index).line or 0
 
 
 def _check_end(end: TraceEnd, events_before: int, body: bytes, where: Where) -> None:

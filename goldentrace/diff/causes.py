@@ -6,6 +6,8 @@ own (or the other way) from the change of attempts, and the end of the run from 
 one at least as severe.
 """
 
+from bisect import bisect_left
+from itertools import accumulate
 from typing import Final
 
 from goldentrace.diff.scene import Scene
@@ -30,7 +32,8 @@ def link_causes(scene: Scene) -> None:
     _link_equal_values(changes)
     _link_removed_sources(scene)
     _link_uses(scene)
-    changes.sort(key=lambda change: _reading_place(scene, change))
+    places = _ReadingPlaces(scene)
+    changes.sort(key=places.of)
     _link_end(changes)
 
 
@@ -91,21 +94,43 @@ def _link_removed_sources(scene: Scene) -> None:
 
 def _link_uses(scene: Scene) -> None:
     """A changed argument whose value both sides took from a paired operation that has a change of its own."""
-    to_candidate = scene.references.to_candidate
     by_golden: dict[int, Change] = {}
     for change in scene.changes:
         if change.golden_index is not None and change.code not in ("GT107", "GT104"):
             by_golden.setdefault(change.golden_index, change)
+    taken = _TakenValues(scene, by_golden)
     for change in scene.changes:
         if change.code not in ("GT101", "GT109") or change.golden_index is None or change.candidate_index is None:
             continue
-        used = set(scene.candidate.uses_of(change.candidate_index))
-        for label in scene.golden.uses_of(change.golden_index):
-            source = scene.references.golden_index(label)
-            if source is None or source not in by_golden or source not in to_candidate:
-                continue
-            if scene.candidate.operations[to_candidate[source]].label in used:
+        for source in taken.sources_of(change.candidate_index):
+            label = scene.golden.operations[source].label
+            if source != change.golden_index and label in scene.golden.uses_of(change.golden_index):
                 _cause(change, by_golden[source])
+
+
+class _TakenValues:
+    """Which changed operations the candidate's arguments may have been taken from. Only their results are looked at, so
+    that a long run with few changes costs little."""
+
+    def __init__(self, scene: Scene, changed: dict[int, Change]) -> None:
+        self.scene = scene
+        self.payloads = scene.candidate.payloads
+        self.holders: dict[object, list[int]] = {}
+        to_candidate = scene.references.to_candidate
+        for source in sorted(changed):
+            if source in to_candidate and self.payloads is not None:
+                for value in self.payloads.result_values(to_candidate[source]):
+                    self.holders.setdefault(value, []).append(source)
+
+    def sources_of(self, candidate: int) -> list[int]:
+        """Golden operations, ascending."""
+        if self.payloads is None:
+            labels = self.scene.candidate.uses_of(candidate)
+            to_golden = {c: g for g, c in self.scene.references.to_candidate.items()}
+            indexes = [self.scene.references.candidate_index(label) for label in labels]
+            return sorted(to_golden[index] for index in indexes if index is not None and index in to_golden)
+        values = self.payloads.argument_values(candidate)
+        return sorted({source for value in values for source in self.holders.get(value, ())})
 
 
 def _link_attempts_that_became_calls(scene: Scene) -> None:
@@ -140,16 +165,22 @@ def _link_end(changes: list[Change]) -> None:
             _cause(change, first)
 
 
-def _reading_place(scene: Scene, change: Change) -> tuple[float, int, int]:
-    """Where a change stands when read in the golden's order; an added call after the pair that it follows."""
-    rank = _RANK.get(change.code, len(ORDER))
-    if change.golden_index is not None:
-        return (change.golden_index, 0, rank)
-    if change.candidate_index is not None:
-        before = [g for g, c in scene.references.to_candidate.items() if c < change.candidate_index]
-        return ((max(before) if before else -1) + 0.5, change.candidate_index, rank)
-    if change.code in ("GT501", "GT502", "GT504"):
-        return (float("inf"), 0, rank)
-    line = change.golden_line or 0
-    after = [n for n, operation in enumerate(scene.golden.operations) if operation.first.call_line < line]
-    return ((after[-1] if after and change.golden_line else len(scene.golden.operations)) + 0.4, 0, rank)
+class _ReadingPlaces:
+    """Where a change stands when read in the golden's order; an added call behind the pair that it follows."""
+
+    def __init__(self, scene: Scene) -> None:
+        pairs = sorted((c, g) for g, c in scene.references.to_candidate.items())
+        self.candidates = [c for c, _ in pairs]
+        self.furthest = list(accumulate((g for _, g in pairs), max))
+        self.lines = [operation.first.call_line for operation in scene.golden.operations]
+
+    def of(self, change: Change) -> tuple[float, int, int]:
+        rank = _RANK.get(change.code, len(ORDER))
+        if change.golden_index is not None:
+            return (change.golden_index, 0, rank)
+        if change.candidate_index is not None:
+            before = bisect_left(self.candidates, change.candidate_index)
+            return ((self.furthest[before - 1] if before else -1) + 0.5, change.candidate_index, rank)
+        if change.code in ("GT501", "GT502", "GT504") or not change.golden_line:
+            return (float("inf"), 0, rank)
+        return (bisect_left(self.lines, change.golden_line) - 0.6, 0, rank)

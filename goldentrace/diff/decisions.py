@@ -4,6 +4,7 @@ Compared on the kinds that both sources can state; what a golden holds and the c
 no verdict, because silence would pass as agreement.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -32,15 +33,13 @@ def comparable_kinds(golden: NormalTrace, candidate: NormalTrace, profile: Profi
 
 
 def unobservable(golden: NormalTrace, candidate: NormalTrace, profile: Profile) -> list[str]:
-    """Return, for each kind that the golden holds and the candidate's source could not have stated, what it is about."""
-    missing: list[str] = []
+    """Return the kinds that the golden holds and the candidate's source could not have stated, with their counts."""
     known = _known_kinds(candidate, profile)
-    for kind in DECISION_KINDS:
-        count = sum(d.decision == kind for o in golden.operations for d in o.decisions)
-        count += sum(e.kind == "decision" and e.fields["decision"] == kind for e in golden.loose)
-        if count and kind not in known:
-            missing.append(f"{kind} ({count} in the golden)")
-    return missing
+    if known.issuperset(DECISION_KINDS):
+        return []
+    counts = Counter(d.decision for o in golden.operations if len(o.steps) > 1 for d in o.decisions)
+    counts.update(e.fields["decision"] for e in golden.loose if e.kind == "decision")
+    return [f"{kind} ({counts[kind]} in the golden)" for kind in DECISION_KINDS if counts[kind] and kind not in known]
 
 
 def _known_kinds(trace: NormalTrace, profile: Profile) -> frozenset[str]:

@@ -21,29 +21,53 @@ def compare_order(scene: Scene) -> None:
     ]
     if not moved:
         return
-    settled = sorted((g, c) for g, (c, kind) in scene.alignment.pairs.items() if (g, c) not in set(moved))
+    passing = _Passing(scene, moved)
     for g, c in moved:
-        passed = [pair for pair in _passed(settled, g, c) if not _are_siblings(scene, (g, c), pair)]
-        passed += [p for p in moved if (p[0] < g) != (p[1] < c) and p < (g, c) and not _are_siblings(scene, (g, c), p)]
-        if passed:
-            _add_move(scene, g, c, passed)
-        elif scene.profile.compare.parallel_order == "strict" and _has_moved_in_batch(scene, settled, g, c):
-            _add_reordered(scene, g, c)
+        passed = passing.range_of(g, c)
+        if passed is not None:
+            _add_move(scene, g, c, *passed, passing)
+        elif scene.profile.compare.parallel_order == "strict" and passing.has_passed_in_batch(g, c):
+            label = scene.golden.operations[g].label
+            scene.change("GT106", f"{label}: came at another place of its batch", golden=g, candidate=c)
 
 
-def _passed(settled: list[tuple[int, int]], g: int, c: int) -> list[tuple[int, int]]:
-    """The settled pairs that stand on the other side of this operation in the candidate."""
-    by_golden = bisect_left(settled, (g, -1))
-    found: list[tuple[int, int]] = []
-    for n in range(by_golden, len(settled)):
-        if settled[n][1] > c:
-            break
-        found.append(settled[n])
-    for n in range(by_golden - 1, -1, -1):
-        if settled[n][1] < c:
-            break
-        found.append(settled[n])
-    return sorted(found)
+class _Passing:
+    """What a moved operation passes: the pairs that stand on its other side in the candidate. Linear to build, then
+    logarithmic per move, so that long runs with far moves stay linear."""
+
+    def __init__(self, scene: Scene, moved: list[tuple[int, int]]) -> None:
+        self.scene = scene
+        self.moved = moved
+        is_moved = set(moved)
+        self.settled = sorted((g, c) for g, (c, _) in scene.alignment.pairs.items() if (g, c) not in is_moved)
+        self.candidates = [c for _, c in self.settled]
+        self.writes = [0]
+        for g, _ in self.settled:
+            self.writes.append(self.writes[-1] + (not scene.golden.operations[g].is_read))
+
+    def span(self, g: int, c: int) -> tuple[int, int]:
+        """The settled pairs between the operation's place in the golden and its place in the candidate, as a slice."""
+        here, there = bisect_left(self.settled, (g, -1)), bisect_left(self.candidates, c)
+        return min(here, there), max(here, there)
+
+    def range_of(self, g: int, c: int) -> tuple[tuple[int, int], int, bool] | None:
+        """The first pair that was passed, how many were, and whether a write is among them; None where none counts."""
+        start, end = self.span(g, c)
+        near = [n for n in range(start, end) if _are_siblings(self.scene, (g, c), self.settled[n])] if end - start < 100 else []
+        others = [p for p in self.moved if p < (g, c) and p[1] > c and not _are_siblings(self.scene, (g, c), p)]
+        count = end - start - len(near) + len(others)
+        if not count:
+            return None
+        exempt = set(near)
+        first = next((self.settled[n] for n in range(start, end) if n not in exempt), None) or others[0]
+        golden = self.scene.golden.operations
+        writes = self.writes[end] - self.writes[start] - sum(not golden[self.settled[n][0]].is_read for n in near)
+        return first, count, writes > 0 or any(not golden[p].is_read for p, _ in others)
+
+    def has_passed_in_batch(self, g: int, c: int) -> bool:
+        start, end = self.span(g, c)
+        golden = self.scene.golden.operations
+        return any(_same_batch(golden[g], golden[self.settled[n][0]]) for n in range(start, end))
 
 
 def _are_siblings(scene: Scene, one: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -61,38 +85,35 @@ def _same_batch(one: Operation, other: Operation) -> bool:
     return one.batch is not None and (one.turn, one.agent, one.batch) == (other.turn, other.agent, other.batch)
 
 
-def _has_moved_in_batch(scene: Scene, settled: list[tuple[int, int]], g: int, c: int) -> bool:
-    return any(_same_batch(scene.golden.operations[g], scene.golden.operations[p]) for p, _ in _passed(settled, g, c))
-
-
-def _add_reordered(scene: Scene, g: int, c: int) -> None:
-    label = scene.golden.operations[g].label
-    scene.change("GT106", f"{label}: came at another place of its batch", golden=g, candidate=c)
-
-
-def _add_move(scene: Scene, g: int, c: int, passed: list[tuple[int, int]]) -> None:
-    golden, candidate = scene.golden.operations, scene.candidate.operations
-    uses, labels = set(scene.golden.uses_of(g)), golden[g].label
-    reason = ""
-    for p, q in passed:
-        if golden[p].label in uses or candidate[q].label in scene.candidate.uses_of(c):
-            reason = f"it uses {golden[p].label}"
-        elif labels in scene.golden.uses_of(p) or candidate[c].label in scene.candidate.uses_of(q):
-            reason = f"{golden[p].label} uses it"
-        if reason:
-            break
-    if not reason and not golden[g].is_read:
+def _add_move(scene: Scene, g: int, c: int, first: tuple[int, int], count: int, is_past_write: bool, passing: _Passing) -> None:
+    golden = scene.golden.operations
+    if not golden[g].is_read:
         reason = f"{golden[g].tool_name} is not declared a read"
-    if not reason:
-        writer = next((golden[p] for p, _ in passed if not golden[p].is_read), None)
-        reason = f"{writer.tool_name} is not declared a read" if writer is not None else ""
-    side = "before" if c < passed[0][1] or passed[0][0] < g else "after"
-    others = golden[passed[0][0]].label + (f" and {len(passed) - 1} more" if len(passed) > 1 else "")
-    message = f"{labels}: now {side} {others}" + (f"; {reason}" if reason else "; only reads are passed")
+    elif is_past_write:
+        reason = "what it passes is not declared a read"
+    else:
+        reason = _data_flow(scene, g, c, passing)
+    side = "before" if c < first[1] else "after"
+    others = golden[first[0]].label + (f" and {count - 1} more" if count > 1 else "")
     scene.change(
-        "GT104", message, golden=g, candidate=c, severity="error" if reason else "warning",
-        expected=f"position {g + 1}", actual=f"position {c + 1}",
+        "GT104", f"{golden[g].label}: now {side} {others}; {reason or 'only reads are passed'}", golden=g, candidate=c,
+        severity="error" if reason else "warning", expected=f"position {g + 1}", actual=f"position {c + 1}",
     )  # fmt: skip
+
+
+def _data_flow(scene: Scene, g: int, c: int, passing: _Passing) -> str:
+    """Does a read pass one that it takes values from, or one that takes values from it?"""
+    start, end = passing.span(g, c)
+    golden, candidate = scene.golden, scene.candidate
+    label, label_now = golden.operations[g].label, candidate.operations[c].label
+    uses = {*golden.uses_of(g)}
+    uses_now = {*candidate.uses_of(c)}
+    for p, q in passing.settled[start:end]:
+        if golden.operations[p].label in uses or candidate.operations[q].label in uses_now:
+            return f"it uses {golden.operations[p].label}"
+        if label in golden.uses_of(p) or label_now in candidate.uses_of(q):
+            return f"{golden.operations[p].label} uses it"
+    return ""
 
 
 def compare_batching(scene: Scene) -> None:

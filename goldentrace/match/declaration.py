@@ -36,9 +36,6 @@ class Keys:
             if not isinstance(key, str) or key not in known:
                 self._reject_key(key, known)
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._mapping
-
     def inner(self, key: str, known: Sequence[str]) -> "Keys | None":
         """Return the mapping under `key`, None if it is not there."""
         if key not in self._mapping:

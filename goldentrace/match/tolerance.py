@@ -144,17 +144,12 @@ def recorded(policy: Policy, golden: Step, runs: Runs | None) -> Interval | None
     return Interval(lo, hi, f"no policy: range of {len(values)} recorded runs")
 
 
-def kept(policy: Policy, golden: Wait, candidate: Wait) -> Interval | None:
-    """Return where the candidate's gap may lie, going by the delay that it announced; None if it announced none."""
-    announced = candidate.value("delay")
-    if announced is None:
-        return None
+def kept(policy: Policy, golden: Wait, candidate: Wait) -> Interval:
+    """Return where the candidate's gap may lie, going by the delay that it announced; both sides have announced one."""
     slack = Slack.of(policy, "gap")
-    own = golden.value("delay")
-    expected = None if own is None else golden.value("gap")
-    lo_ms, hi_ms = _give_way(
-        policy, expected, slack.widen(own or 0.0, own or 0.0), slack.widen(announced, announced), "gap"
-    )
+    own, announced = golden.value("delay") or 0.0, candidate.value("delay") or 0.0
+    expected = golden.value("gap")
+    lo_ms, hi_ms = _give_way(policy, expected, slack.widen(own, own), slack.widen(announced, announced), "gap")
     if expected is not None and expected < NO_WAIT_MS:
         lo_ms = None
     if lo_ms is not None and candidate.is_last and candidate.deadline_ms is not None:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from goldentrace.match.backoff import Policy
 from goldentrace.match.gaps import Measure, Step, Wait
-from goldentrace.match.tolerance import Interval, Runs, floor_ms
+from goldentrace.match.tolerance import Interval, Runs
 
 WaitCode: TypeAlias = Literal["GT206", "GT401", "GT402", "GT403", "GT404"]
 WaitSeverity: TypeAlias = Literal["error", "warning", "no-verdict"]
@@ -84,11 +84,6 @@ class WaitPair:
     def is_latency(self) -> bool:
         """Is one of the gaps the model's latency rather than a wait?"""
         return self.golden.wait.after_model_turn or self.candidate.wait.after_model_turn
-
-    @property
-    def is_led_by_server(self) -> bool:
-        """Does Retry-After decide one of the two waits?"""
-        return any(floor_ms(self.policy, step.wait) is not None for step in (self.golden, self.candidate))
 
     def verdict(self, measure: Measure | None = None, **fields: Any) -> WaitVerdict:
         """Fill in place and values; `fields` are those of WaitVerdict."""

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from goldentrace.match.backoff import band
-from goldentrace.match.gaps import LAYERS, Step, Wait
-from goldentrace.match.tolerance import NO_WAIT_MS, ROUNDING_MS, Interval, Slack, growth
+from goldentrace.match.gaps import LAYERS, Step
+from goldentrace.match.tolerance import NO_WAIT_MS, ROUNDING_MS, Interval, Slack, floor_ms, growth
 from goldentrace.match.uniform_sum import critical_sum, lower_tail
 from goldentrace.match.wait_pair import WaitPair, WaitVerdict
 
@@ -17,39 +17,42 @@ ALPHA: Final = 0.001
 """How often an honest client may be taken for one that does not wait, per operation."""
 
 
-def _is_own_choice(pair: WaitPair, verdict: WaitVerdict) -> bool:
-    """Was this wait the client's own choice, whole, and in order so far?"""
-    is_cut = any(step.wait.is_last and step.wait.deadline_ms is not None for step in (pair.golden, pair.candidate))
-    is_whole = pair.candidate.wait.value(pair.measure) is not None and not is_cut
-    is_own = not pair.is_led_by_server and not (pair.is_latency and not pair.is_announced)
-    return is_whole and is_own and verdict.code is None and (verdict.now_ms is None or verdict.now_ms >= 0)
-
-
 def judge_growth(pairs: Sequence[WaitPair], verdicts: list[WaitVerdict]) -> None:
     """GT404: the ratio of two successive waits of one loop, where both were in order by themselves."""
     for place in range(1, len(pairs)):
         first, second = pairs[place - 1], pairs[place]
-        is_one_loop = all(
-            one.wait.origin == two.wait.origin and one.run == two.run and one.k + 1 == two.k
-            for one, two in ((first.golden, second.golden), (first.candidate, second.candidate))
-        )
-        is_judged = all(_is_own_choice(pairs[at], verdicts[at]) for at in (place - 1, place))
-        if not is_one_loop or not is_judged or first.measure != second.measure:
+        is_in_order = verdicts[place - 1].code is None and verdicts[place].code is None
+        if not is_in_order or first.measure != second.measure:
             continue
-        now = _growth_interval(first, first.candidate)
-        own = _growth_interval(first, first.golden)
-        value, expected = second.candidate.wait.value(second.measure), second.golden.wait.value(second.measure)
-        if now is None or value is None or (own is not None and expected is not None and own.deviation(expected)):
+        now = _growth_interval(first, first.candidate, second.candidate)
+        own = _growth_interval(first, first.golden, second.golden)
+        expected = second.golden.wait.value(second.measure) or 0.0
+        if now is None or (own is not None and own.deviation(expected)):
             continue
         verdict = second.measured(now, second.measure, "GT404", "waits do not grow as declared")
         if verdict.code is not None:
             verdicts[place] = verdict
 
 
-def _growth_interval(pair: WaitPair, step: Step) -> Interval | None:
-    """Where the wait after `step` may lie: what was intended lies within the slack of what was seen."""
+def _is_own_choice(pair: WaitPair, step: Step) -> bool:
+    """Is this wait known, whole, and the client's own: neither asked for, nor cut, nor the latency of a model?"""
+    wait = step.wait
+    value = wait.value(pair.measure)
+    is_cut = wait.is_last and wait.deadline_ms is not None
+    is_latency = wait.after_model_turn and pair.measure == "gap"
+    return value is not None and value >= 0 and not is_cut and not is_latency and floor_ms(pair.policy, wait) is None
+
+
+def _growth_interval(pair: WaitPair, step: Step, after: Step) -> Interval | None:
+    """Where the wait `after` may lie, going by the one before it: what was intended lies within the slack of what was seen.
+
+    None where the two are not successive waits of one loop, or not both the client's own choice.
+    """
+    is_one_loop = (step.wait.origin, step.run, step.k + 1) == (after.wait.origin, after.run, after.k)
     seen, ratio = step.wait.value(pair.measure), growth(pair.policy, step.k)
-    if ratio is None or seen is None:
+    if not is_one_loop or ratio is None or seen is None:
+        return None
+    if not _is_own_choice(pair, step) or not _is_own_choice(pair, after):
         return None
     slack = Slack.of(pair.policy, pair.measure)
     shortest, longest = max(0.0, seen - slack.late_ms) / slack.stretch, seen + slack.early_ms
@@ -62,18 +65,21 @@ def judge_sums(pairs: Sequence[WaitPair], verdicts: list[WaitVerdict]) -> None:
     """GT401 at the last wait of a layer, where its waits are too short together for bands that start at 0."""
     for layer in LAYERS:
         places = [
-            at
-            for at, pair in enumerate(pairs)
-            if pair.candidate.wait.origin == layer and _is_own_choice(pair, verdicts[at]) and _window_ms(pair) > 0
+            place
+            for place, (pair, verdict) in enumerate(zip(pairs, verdicts, strict=True))
+            if pair.candidate.wait.origin == layer and verdict.code is None
+            if _is_own_choice(pair, pair.candidate) and _window_ms(pair) > 0
         ]
-        if not places:
-            continue
-        chosen = [pairs[at] for at in places]
-        shares = [_share(pair, pair.candidate.wait) for pair in chosen]
-        own = [_share(pair, pair.golden.wait) for pair in chosen if pair.golden.wait.value(pair.measure) is not None]
-        is_broken_by_golden = bool(own) and lower_tail(sum(own), len(own)) < ALPHA
-        if lower_tail(sum(shares), len(shares)) < ALPHA and not is_broken_by_golden:
-            verdicts[places[-1]] = _too_short_together(chosen, sum(shares))
+        chosen = [pairs[place] for place in places]
+        own = [pair for pair in chosen if _is_own_choice(pair, pair.golden)]
+        if _is_too_short([_share(pair, pair.candidate) for pair in chosen]) and not _is_too_short(
+            [_share(pair, pair.golden) for pair in own]
+        ):
+            verdicts[places[-1]] = _too_short_together(chosen)
+
+
+def _is_too_short(shares: Sequence[float]) -> bool:
+    return bool(shares) and lower_tail(sum(shares), len(shares)) < ALPHA
 
 
 def _window_ms(pair: WaitPair) -> float:
@@ -84,13 +90,15 @@ def _window_ms(pair: WaitPair) -> float:
     return hi if is_from_zero and hi >= NO_WAIT_MS else 0.0
 
 
-def _share(pair: WaitPair, wait: Wait) -> float:
-    return min(1.0, max(0.0, (wait.value(pair.measure) or 0.0) / _window_ms(pair)))
+def _share(pair: WaitPair, step: Step) -> float:
+    """What part of its window a wait took; one that ran over took the whole of it and makes up for no other."""
+    return min(1.0, (step.wait.value(pair.measure) or 0.0) / _window_ms(pair))
 
 
-def _too_short_together(pairs: Sequence[WaitPair], total: float) -> WaitVerdict:
+def _too_short_together(pairs: Sequence[WaitPair]) -> WaitVerdict:
     """Say it in ms: the same waits, lengthened in proportion until their sum would pass."""
     critical = critical_sum(len(pairs), ALPHA)
+    total = sum(_share(pair, pair.candidate) for pair in pairs)
     now = sum(pair.candidate.wait.value(pair.measure) or 0.0 for pair in pairs)
     before = sum(pair.golden.wait.value(pair.measure) or 0.0 for pair in pairs)
     least = now * critical / total if total > 0 else critical / len(pairs) * sum(_window_ms(pair) for pair in pairs)

@@ -126,19 +126,17 @@ def _judge_announced(pair: WaitPair) -> WaitVerdict:
     """Hold the announced delay to the band, then the observed wait to the announced one."""
     policy, golden, candidate = pair.policy, pair.golden, pair.candidate
     before, now = golden.wait.value("gap"), candidate.wait.value("gap")
-    # Recorded runs hold observed gaps, so they can only judge those.
-    range_of_runs = recorded(policy, golden, pair.runs) if now is not None else None
-    interval = range_of_runs or allowed(policy, golden, candidate, "delay")
-    if interval is None:
-        return _unbounded(pair)
-    if range_of_runs is not None:
-        verdict = _judge_gap(pair)
+    if now is not None and recorded(policy, golden, pair.runs) is not None:
+        verdict = _judge_gap(pair)  # recorded runs hold observed gaps, so they can judge those only
     else:
+        interval = allowed(policy, golden, candidate, "delay")
+        if interval is None:
+            return _unbounded(pair)
         verdict = pair.measured(interval, "delay", "GT401", "announced delay out of its band")
-    promise = kept(policy, golden.wait, candidate.wait)
     if verdict.code is not None:
         return verdict
-    if now is not None and promise is not None:
+    if now is not None:
+        promise = kept(policy, golden.wait, candidate.wait)
         observed = pair.measured(promise, "gap", "GT401", "the announced delay was not kept")
         return observed if observed.code is not None else verdict
     if before is None:

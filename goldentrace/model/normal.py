@@ -32,7 +32,7 @@ class Payloads(Protocol):
     def argument(self, operation: int, pointer: str) -> tuple[bool, Any]:
         """Is there a value at that leaf of the operation's arguments, and which (redacted)?"""
 
-    def argument_ids(self, operation: int, pointer: str, attempt: int) -> tuple[str, ...]:
+    def argument_ids(self, operation: int, pointer: str, attempt: int = 0) -> tuple[str, ...]:
         """The ids in that leaf, in order, in comparable form."""
 
     def result_ids(self, operation: int, pointer: str) -> tuple[str, ...]:
@@ -40,6 +40,12 @@ class Payloads(Protocol):
 
     def has_id(self, operation: int, value: str) -> bool:
         """Does any result of the operation hold this id?"""
+
+    def argument_values(self, operation: int) -> set[Any]:
+        """The values of the operation's arguments that can name their source, hashable."""
+
+    def result_values(self, operation: int) -> set[Any]:
+        """The values that the operation's ok results hold and its own arguments do not, hashable."""
 
     def uses(self, operation: int) -> tuple[int, ...]:
         """The operations whose results hold values of this operation's arguments, ascending."""

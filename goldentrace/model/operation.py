@@ -5,6 +5,7 @@ behind the digests) is kept apart in `Payloads`. Written leaves are what a golde
 placeholder `<get_order#1/id>`, or `{"value": …}` where the profile keeps a value in clear.
 """
 
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -149,5 +150,10 @@ def escape_label(name: str) -> str:
 
 def make_label(agent: str, tool_name: str, number: int) -> str:
     """Return the label of the n-th operation of a tool: `tool#n`, `agent/tool#n` for another agent than main."""
+    return f"{_label_name(agent, tool_name)}#{number}"
+
+
+@lru_cache(maxsize=4096)
+def _label_name(agent: str, tool_name: str) -> str:
     prefix = "" if agent == "main" else escape_label(agent) + "/"
-    return f"{prefix}{escape_label(tool_name)}#{number}"
+    return prefix + escape_label(tool_name)

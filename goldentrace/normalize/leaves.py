@@ -15,9 +15,9 @@ from goldentrace.codec.canonical import LEAF_DIGITS, JsonError, canonical, decod
 from goldentrace.model import pointer as pointers
 from goldentrace.model.operation import WrittenLeaf
 from goldentrace.model.profile import Profile, Tool
-from goldentrace.normalize.ids import IdStep, key_token
+from goldentrace.normalize.ids import MIN_LENGTH, IdStep, key_token
 from goldentrace.normalize.paths import PathStep
-from goldentrace.normalize.redact import Redactor
+from goldentrace.normalize.redact import Redactor, is_secret_key
 from goldentrace.normalize.text import Segments, Token
 
 MAX_CACHED_DIGESTS: Final = 200_000
@@ -67,13 +67,22 @@ class LeafReader:
         self._is_semantic = profile.arguments.equivalence == "semantic"
         self._relative = pointers.compile_globs(tuple(profile.time.relative))
         self._arguments = profile.arguments
+        self._has_rules = bool(
+            profile.ids.keys or profile.redact.rules or profile.time.relative or self._is_semantic or any(
+                len(folder) < MIN_LENGTH for folder in paths.folders
+            )
+        )
+        self._scopes: dict[int, _Scope] = {}
+        self._telling: dict[str, bool] = {}
         self._strings: dict[str, str] = {}
         self._integers: dict[int, str] = {}
 
     def flatten(self, value: Any, tool: Tool | None = None) -> Flat:
         """Return the leaves of a value. tool: its ignore, keep and order_free add to the profile's; None for a result."""
         flat = Flat()
-        scope = _Scope(self._arguments, tool)
+        scope = self._scopes.get(id(tool))
+        if scope is None:
+            scope = self._scopes[id(tool)] = _Scope(self._arguments, tool)
         self._walk(value, "", None, flat, scope)
         return flat
 
@@ -95,7 +104,7 @@ class LeafReader:
             if not value:
                 flat.leaves[pointer] = "{}"
                 return
-            if all(key == str(n) for n, key in enumerate(value)):
+            if "0" in value and all(key == str(n) for n, key in enumerate(value)):
                 flat.leaves[pointer + "#object"] = "object"  # else it could not be told from an array
             for key, item in value.items():
                 self._walk(item, f"{pointer}/{pointers.escape(key)}", key, flat, scope)
@@ -112,6 +121,10 @@ class LeafReader:
             self._add_scalar(value, pointer, flat, scope)
 
     def _add_text(self, text: str, pointer: str, name: str | None, flat: Flat, scope: "_Scope") -> None:
+        key = name if name is not None and self._is_telling(name) else None
+        if len(text) < MIN_LENGTH and key is None and scope.keep is None and _SIMPLE.fullmatch(text) and not self._has_rules:
+            flat.leaves[pointer] = self._strings.get(text) or self.describe(text)
+            return
         if text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
             try:
                 inner = decode(text)
@@ -121,15 +134,20 @@ class LeafReader:
                 flat.leaves[pointer + "#json"] = "json"
                 self._walk(inner, pointer, name, flat, scope)
                 return
-        segments = self.text(text, pointer, name if name is not None and _is_telling(name) else None)
-        if len(segments) != 1 or not isinstance(segments[0], str):
-            if segments:
-                flat.leaves[pointer] = Mixed(segments)
-                flat.specials.append(pointer)
-                return
+        segments = self.text(text, pointer, key)
+        if len(segments) > 1 or (segments and not isinstance(segments[0], str)):
+            flat.leaves[pointer] = Mixed(segments)
+            flat.specials.append(pointer)
+            return
         written = self.describe(text) if not scope.keeps(pointer) else {"value": text}
         moment = self._moment_of_text(text, pointer, written)
         self._put(moment if moment is not None else written, pointer, flat)
+
+    def _is_telling(self, name: str) -> bool:
+        found = self._telling.get(name)
+        if found is None:
+            found = self._telling[name] = is_secret_key(name)
+        return found
 
     def _add_scalar(self, value: Any, pointer: str, flat: Flat, scope: "_Scope") -> None:
         if self.ids.has_keys and type(value) in (int, float) and self.ids.is_key(pointer):
@@ -164,17 +182,17 @@ class LeafReader:
         if self._is_semantic and kind in (str, int, float):
             return self._describe_semantic(value)
         if kind is str:
-            written = self._strings.get(value)
-            if written is None:
-                written = f"str[{len(value)}] {self.digest(value)}"
-                _remember(self._strings, value, written)
-            return written
+            found = self._strings.get(value)
+            if found is None:
+                found = f"str[{len(value)}] {self.digest(value)}"
+                _remember(self._strings, value, found)
+            return found
         if kind is int:
-            written = self._integers.get(value)
-            if written is None:
-                written = f"int {self.digest(value)}"
-                _remember(self._integers, value, written)
-            return written
+            found = self._integers.get(value)
+            if found is None:
+                found = f"int {self.digest(value)}"
+                _remember(self._integers, value, found)
+            return found
         if value is None:
             return "null"
         if kind is bool:
@@ -216,14 +234,10 @@ class _Scope:
         return self.keep is not None and pointers.is_matched(self.keep, pointer)
 
 
+_SIMPLE: Final = re.compile(r"[0-9A-Za-z_ .,;!?@=+*#%&()-]*")
+"""With fewer characters than the shortest id, a text of these needs no step of the pipeline."""
 PLAIN_ENOUGH: Final = re.compile(r"[0-9A-Za-z_ .,-]{0,15}")
 """A text that can hold neither a secret nor a folder: too short for the one, no slash or colon for the other."""
-
-
-def _is_telling(name: str) -> bool:
-    from goldentrace.normalize.redact import is_secret_key
-
-    return is_secret_key(name)
 
 
 def _remember(cache: dict[Any, str], value: Any, written: str) -> None:

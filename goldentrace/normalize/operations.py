@@ -18,6 +18,7 @@ from goldentrace.model.event import (
     ToolCall,
     ToolResult,
 )
+from goldentrace.model.operation import LeafMap
 from goldentrace.model.trace import Trace
 
 FAILED = frozenset({"error", "timeout", "cancelled", "unfinished"})
@@ -30,19 +31,21 @@ SameArguments = Callable[[ToolCall, ToolCall, int], bool]
 class Try:
     """One attempt as recorded: its call and its result, with their indexes in the trace."""
 
-    __slots__ = ("call", "call_index", "result", "result_index")
+    __slots__ = ("call", "call_index", "plain", "result", "result_index")
 
     def __init__(self, call: ToolCall, call_index: int) -> None:
         self.call = call
         self.call_index = call_index
         self.result: ToolResult | None = None
         self.result_index = -1
+        self.plain: tuple[LeafMap, str | None] | None = None
+        """The written arguments and their hash, where they depend on nothing else in the trace."""
 
 
 class Group:
     """An operation as recorded: `steps` are Try, Decision or Approval with its index, in order."""
 
-    __slots__ = ("batch", "children", "first", "has_result", "last", "parent", "steps", "turn", "unit")
+    __slots__ = ("batch", "children", "first", "label", "last", "parent", "steps", "turn")
 
     def __init__(self, first: Try, turn: int | None) -> None:
         self.first = first
@@ -52,10 +55,12 @@ class Group:
         self.parent: Group | None = None
         self.children: list[list[Group]] = []
         self.batch: int | None = None
-        self.unit = 0
-        self.has_result = False
+        self.label = ""
 
     def tries(self) -> list[Try]:
+        """Return the attempts in order."""
+        if len(self.steps) == 1:
+            return [self.first]
         return [step for step in self.steps if type(step) is Try]
 
 
@@ -120,7 +125,7 @@ class _Grouping:
 
     def add_call(self, call: ToolCall, index: int) -> None:
         attempt = Try(call, index)
-        found = self.joined(call, index)
+        found = self.joined(call, index) if self.failed or call.op_id is not None else None
         if found is None:
             turn = call.turn if call.turn is not None else self.turn
             found = Group(attempt, turn)
@@ -180,7 +185,6 @@ class _Grouping:
     def attach(self, found: Group, attempt: Try, result: ToolResult, index: int) -> None:
         attempt.result = result
         attempt.result_index = index
-        found.has_result = True
         if result.status in FAILED and attempt is found.last:
             self.failed.append(found)
 
@@ -221,9 +225,6 @@ def _find_batches(grouped: Grouped) -> None:
             unit = [member]
             serial_end[place] = (unit, end)
         units.append(unit)
-    for number, unit in enumerate(units):
-        for member in unit:
-            member.unit = number
     grouped.units = [unit for unit in units if unit[0].parent is None]
     for unit in units:
         if unit[0].parent is not None:

@@ -5,7 +5,7 @@ only for what is shown. Decoded lazily: most operations are never asked about.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.model import pointer as pointers
@@ -15,6 +15,9 @@ from goldentrace.normalize.ids import id_values
 from goldentrace.normalize.leaves import Flat, LeafReader, Mixed
 from goldentrace.normalize.operations import Group, Try
 
+Scalar: TypeAlias = tuple[type, Any]
+_CACHED_BYTES = 200
+"""Values of documents up to this size are kept: small results repeat, large ones do not."""
 _SMALL = 10
 _SHORT = 3
 """A value this small is shared by chance: |number| < 10 and strings under 3 characters name no source."""
@@ -32,6 +35,7 @@ class RunPayloads:
         self._ids: dict[int, set[str]] = {}
         self._flats: dict[int, Flat] = {}
         self._uses: list[tuple[int, ...]] | None = None
+        self._scalars: dict[bytes, set[Scalar]] = {}
 
     def argument(self, operation: int, pointer: str) -> tuple[bool, Any]:
         """Return whether a value stands at that leaf of the first attempt's arguments, and which, secrets redacted."""
@@ -111,25 +115,39 @@ class RunPayloads:
             self._uses = list(self._find_uses())
         return self._uses[operation]
 
-    def _find_uses(self) -> Iterator[tuple[int, ...]]:
-        """For each argument leaf, the latest earlier ok result that holds an equal value; echoes do not count."""
-        latest: dict[tuple[type, Any], int] = {}
-        pending: list[tuple[int, Group, set[tuple[type, Any]]]] = []
-        for index, group in enumerate(self._groups):
-            if pending and self._members[pending[-1][0]] != self._members[index]:
-                self._index_results(pending, latest)
-                pending = []
-            own = set(telling_scalars(_decoded_or_none(group.first.call.args)))
-            yield tuple(sorted({latest[value] for value in own if value in latest}))
-            pending.append((index, group, own))
+    def argument_values(self, operation: int) -> set[Scalar]:
+        """Return the values of the operation's arguments that can name their source."""
+        return self._scalars_of(self._groups[operation].first.call.args)
 
-    def _index_results(self, done: list[tuple[int, Group, set[tuple[type, Any]]]], latest: dict[tuple[type, Any], int]) -> None:
-        for index, group, own in done:
-            for attempt in group.tries():
-                if attempt.result is not None and attempt.result.status == "ok":
-                    for value in telling_scalars(result_value(attempt)):
-                        if value not in own:
-                            latest[value] = index
+    def result_values(self, operation: int) -> set[Scalar]:
+        """Return the values that the operation's ok results hold; echoes of its own arguments do not count."""
+        found: set[Scalar] = set()
+        for attempt in self._groups[operation].tries():
+            if attempt.result is not None and attempt.result.status == "ok":
+                found |= self._scalars_of(attempt.result.result)
+        return found - self.argument_values(operation) if found else found
+
+    def _scalars_of(self, raw: Any) -> set[Scalar]:
+        data = bytes(raw)
+        if len(data) > _CACHED_BYTES:
+            return set(telling_scalars(_decoded_or_none(raw)))
+        found = self._scalars.get(data)
+        if found is None:
+            found = self._scalars[data] = set(telling_scalars(_decoded_or_none(raw)))
+        return found
+
+    def _find_uses(self) -> Iterator[tuple[int, ...]]:
+        """For each argument leaf, the latest earlier ok result that holds an equal value."""
+        latest: dict[Scalar, int] = {}
+        pending: list[int] = []
+        for index in range(len(self._groups)):
+            if pending and self._members[pending[-1]] != self._members[index]:
+                for done in pending:
+                    for value in self.result_values(done):
+                        latest[value] = done
+                pending = []
+            yield tuple(sorted({latest[value] for value in self.argument_values(index) if value in latest}))
+            pending.append(index)
 
 
 def flatten_call(reader: LeafReader, call: ToolCall, tool: Any) -> Flat:
@@ -171,7 +189,7 @@ def _decoded_or_none(raw: Any) -> Any:
         return None
 
 
-def telling_scalars(value: Any) -> Iterator[tuple[type, Any]]:
+def telling_scalars(value: Any) -> Iterator[Scalar]:
     """Yield the values that can name their source: not null, boolean, empty, |number| < 10 or under 3 characters."""
     kind = type(value)
     if kind is str:

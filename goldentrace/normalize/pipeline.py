@@ -94,7 +94,6 @@ class _Normalization:
         self.operations: list[Operation] = []
         self.order: list[Group] = []
         self.members: list[int] = []
-        self.labels: dict[int, str] = {}
         self._folders = tuple(folder.encode() for folder in self.paths.folders)
 
     def run(self, profile_hash: str) -> NormalTrace:
@@ -176,12 +175,31 @@ class _Normalization:
         found: set[str] = set()
         for member in grouped.groups:
             for attempt in member.tries():
-                flat = self._flat(attempt)
-                for pointer in flat.specials:
-                    leaf = flat.leaves[pointer]
-                    if isinstance(leaf, Mixed):
-                        found.update(t.value for t in leaf.segments if not isinstance(t, str) and t.is_id)
+                flat = self._prepare(attempt)
+                if flat is not None:
+                    for pointer in flat.specials:
+                        leaf = flat.leaves[pointer]
+                        if isinstance(leaf, Mixed):
+                            found.update(t.value for t in leaf.segments if not isinstance(t, str) and t.is_id)
         return found
+
+    def _prepare(self, attempt: Try) -> Flat | None:
+        """Flatten an attempt's arguments once: to what is written, where that is certain, else to leaves (returned)."""
+        call = attempt.call
+        is_cachable = self.cache.is_used and call.idempotency_key is None and call.args_raw is None
+        name = (call.tool_name if call.tool_name in self.profile.tools else "", bytes(call.args))
+        if is_cachable:
+            attempt.plain = self.cache.plain.get(name)
+            if attempt.plain is not None:
+                return None
+        flat = self._flatten(attempt)
+        if flat.specials:
+            self.flats[attempt.call_index] = flat
+            return flat
+        attempt.plain = (flat.leaves, _hash_of(flat.leaves))  # type: ignore[assignment]
+        if is_cachable:
+            self.cache.plain[name] = attempt.plain  # type: ignore[assignment]
+        return None
 
     def _same_arguments(self, earlier: ToolCall, later: ToolCall, index: int) -> bool:
         """Equal leaves, where ids that neither a result nor a message held before `index` are erased."""
@@ -222,17 +240,6 @@ class _Normalization:
 
     # -- naming, in canonical order ------------------------------------------------------------------------------
 
-    def _flat(self, attempt: Try) -> Flat:
-        """The leaves of an attempt, shared where the text of the arguments has nothing special."""
-        call = attempt.call
-        if call.idempotency_key is None and call.args_raw is None:
-            if self._is_plain(call) is not None:
-                return _NOTHING_SPECIAL
-        flat = self.flats.get(attempt.call_index)
-        if flat is None:
-            flat = self.flats[attempt.call_index] = self._flatten(attempt)
-        return flat
-
     def _flatten(self, attempt: Try) -> Flat:
         try:
             return flatten_call(self.reader, attempt.call, self.profile.tools.get(attempt.call.tool_name))
@@ -240,24 +247,20 @@ class _Normalization:
             where = Where(self.trace.path, self.trace.line_of(attempt.call_index), "$.args")
             raise InputError(str(error), where=where, next_step="put what is no JSON in `args_raw`, as text") from None
 
-    def _is_plain(self, call: ToolCall) -> tuple[LeafMap, str | None] | None:
-        return self.cache.plain.get((self._cache_name(call), bytes(call.args))) if self.cache.is_used else None
-
-    def _cache_name(self, call: ToolCall) -> str:
-        return call.tool_name if call.tool_name in self.profile.tools else ""
-
     def _name_unit(self, unit: list[Group]) -> None:
         """Label the members of one batch (or one serial call), then take in their results, then their children."""
-        if len(unit) > 1:
-            tentative = {id(member): self._tentative_key(member) for member in unit}
-            unit = sorted(unit, key=lambda member: tentative[id(member)])
         number = len(self.order)
-        news = [self._name_operation(member, number) for member in unit]
+        if len(unit) > 1:
+            if self.profile.compare.parallel_order == "any":
+                tentative = {id(member): self._tentative_key(member) for member in unit}
+                unit = sorted(unit, key=lambda member: tentative[id(member)])
+            news = [self._name_operation(member, number) for member in unit]
+        else:
+            news = [self._name_operation(unit[0], number)]
         for member, new in zip(unit, news, strict=True):
-            label = self.labels[id(member)]
-            tool = label.rpartition("#")[0]
-            self.provenance.keep_new(new, label, tool)
-            self._take_results(member, label, tool)
+            if new is not None and new.pointers:
+                self.provenance.keep_new(new, member.label, member.label.rpartition("#")[0])
+            self._take_results(member)
         for member in unit:
             for child_unit in member.children:
                 self._name_unit(child_unit)
@@ -267,32 +270,27 @@ class _Normalization:
         _, reduced_hash = self._written(member.first, NewIds(), None)
         return (call.agent, call.tool_name, reduced_hash or "")
 
-    def _name_operation(self, member: Group, number: int) -> NewIds:
+    def _name_operation(self, member: Group, number: int) -> NewIds | None:
         call = member.first.call
-        place = (call.agent, call.tool_name)
+        tool_name = call.tool_name
+        place = (call.agent, tool_name)
         count = self.counts[place] = self.counts.get(place, 0) + 1
-        label = make_label(call.agent, call.tool_name, count)
-        self.labels[id(member)] = label
-        new = NewIds()
-        args, args_hash = self._written(member.first, new, label)
-        tool = self.profile.tools.get(call.tool_name)
-        operation = Operation(
-            label=label,
-            tool_name=call.tool_name,
-            agent=call.agent,
-            turn=member.turn,
-            batch=member.batch,
-            parent=self.labels.get(id(member.parent)) if member.parent is not None else None,
-            access=call.access if call.access is not None or tool is None else tool.access,
-            resource=call.resource,
-            args=args,
-            args_hash=args_hash,
-            steps=self._steps(member, args_hash, new, label, tool),
-        )
-        self.operations.append(operation)
+        member.label = label = make_label(call.agent, tool_name, count)
+        plain = member.first.plain
+        new = None if plain is not None and len(member.steps) == 1 else NewIds()
+        args, args_hash = plain if plain is not None else self._written(member.first, new or NewIds(), label)
+        tool = self.profile.tools.get(tool_name)
+        access = call.access if call.access is not None or tool is None else tool.access
+        self.operations.append(
+            Operation(
+                label=label, tool_name=tool_name, agent=call.agent, turn=member.turn, batch=member.batch,
+                parent=member.parent.label if member.parent is not None else None, access=access, resource=call.resource,
+                args=args, args_hash=args_hash, steps=self._steps(member, new, label, tool),
+            )
+        )  # fmt: skip
         self.order.append(member)
         self.members.append(number)
-        if len(new.references) and len(self.order) - number > 1:
+        if new is not None and new.pointers and len(self.order) - number > 1:
             self._share_new(new, number)
         return new
 
@@ -301,51 +299,50 @@ class _Normalization:
         label = self.operations[-1].label
         self.provenance.keep_new(new, label, label.rpartition("#")[0])
 
-    def _steps(self, member: Group, args_hash: str | None, new: NewIds, label: str, tool: Tool | None) -> list[Any]:
+    def _steps(self, member: Group, new: NewIds | None, label: str, tool: Tool | None) -> list[Any]:
+        if new is None:
+            return [self._attempt(member.first, None, 1, None, label, tool)]
         steps: list[Any] = []
         before: Try | None = None
         count = 0
         for step in member.steps:
             if type(step) is Try:
                 count += 1
-                steps.append(self._attempt(step, before, count, args_hash, new, label, tool))
+                steps.append(self._attempt(step, before, count, new, label, tool))
                 before = step
-            else:
-                event, index = step  # type: ignore[misc]
-                if isinstance(event, Decision) and event.decision != "finish":
-                    steps.append(
-                        DecisionStep(
-                            decision=event.decision, by=event.by, reason=event.reason, delay_ms=event.delay_ms,
-                            inferred=event.inferred, index=index, line=self.trace.line_of(index),
-                        )
-                    )  # fmt: skip
-                elif isinstance(event, Approval):
-                    line = self.trace.line_of(index)
-                    steps.append(ApprovalStep(verdict=event.verdict, by=event.by, index=index, line=line))
+                continue
+            event, index = step  # type: ignore[misc]
+            line = self.trace.line_of(index)
+            if isinstance(event, Approval):
+                steps.append(ApprovalStep(verdict=event.verdict, by=event.by, index=index, line=line))
+            elif event.decision != "finish":
+                steps.append(
+                    DecisionStep(
+                        decision=event.decision, by=event.by, reason=event.reason, delay_ms=event.delay_ms,
+                        inferred=event.inferred, index=index, line=line,
+                    )
+                )  # fmt: skip
         return steps
 
     def _attempt(
-        self, step: Try, before: Try | None, number: int, args_hash: str | None, new: NewIds, label: str, tool: Tool | None
+        self, step: Try, before: Try | None, number: int, new: NewIds | None, label: str, tool: Tool | None
     ) -> Attempt:
         call, result = step.call, step.result
-        attempt = Attempt(
-            number=number,
-            origin=call.origin,
-            call_index=step.call_index,
-            call_line=self.trace.line_of(step.call_index),
-        )
-        if result is not None:
-            attempt.status = result.status
-            attempt.error_class = result.error_class
-            attempt.http_status = result.http_status
-            attempt.owed_ms = result.owed_ms
-            attempt.sent = result.sent
-            attempt.result_index = step.result_index
-            attempt.result_line = self.trace.line_of(step.result_index)
+        lines = self.trace.lines
+        call_line = step.call_index + 1 if lines is None else lines[step.call_index]
+        if result is None:
+            attempt = Attempt(number=number, origin=call.origin, call_index=step.call_index, call_line=call_line)
+        else:
+            attempt = Attempt(
+                number=number, origin=call.origin, status=result.status, error_class=result.error_class,
+                http_status=result.http_status, owed_ms=result.owed_ms, sent=result.sent, call_index=step.call_index,
+                result_index=step.result_index, call_line=call_line,
+                result_line=step.result_index + 1 if lines is None else lines[step.result_index],
+            )  # fmt: skip
             mode = self.profile.results.compare if tool is None or tool.results is None else tool.results
             if mode != "status":
                 attempt.result = compared_result(step, mode, self.reader, tool)
-        if before is not None:
+        if before is not None and new is not None:
             attempt.gap_ms = gap_ms(before.result, call)
             args, own_hash = self._written(step, new, label)
             if args != self._first_args(before, new):
@@ -357,21 +354,10 @@ class _Normalization:
 
     def _written(self, attempt: Try, new: NewIds, label: str | None) -> tuple[LeafMap, str | None]:
         """The written leaf map of an attempt and the hash over its reduced form."""
+        if attempt.plain is not None:
+            return attempt.plain
         call = attempt.call
-        raw = bytes(call.args)
-        is_cachable = call.idempotency_key is None and call.args_raw is None
-        name = (self._cache_name(call), raw)
-        if is_cachable and self.cache.is_used:
-            found = self.cache.plain.get(name)
-            if found is not None:
-                return found
-        flat = self.flats.get(attempt.call_index) or self._flatten(attempt)
-        if not flat.specials:
-            made: tuple[LeafMap, str | None] = (flat.leaves, _hash_of(flat.leaves))  # type: ignore[assignment,arg-type]
-            if is_cachable and self.cache.is_used:
-                self.cache.plain[name] = made
-            return made
-        self.flats[attempt.call_index] = flat
+        flat = self.flats[attempt.call_index]
         written: LeafMap = {}
         reduced: dict[str, Any] = {}
         for pointer, leaf in flat.leaves.items():
@@ -439,7 +425,8 @@ class _Normalization:
             shown = "(secret)" if token.kind == "secret" else token.text
             self.masked.append(Masked(label, pointer, shown, placeholder, token.rule))
 
-    def _take_results(self, member: Group, label: str, tool: str) -> None:
+    def _take_results(self, member: Group) -> None:
+        """The ids of an operation's results are known from here on; a result that was left out makes later ids unknown."""
         for attempt in member.tries():
             result = attempt.result
             if result is None:
@@ -455,8 +442,8 @@ class _Normalization:
             if self.reader.ids.has_keys or any(folder in raw for folder in self._folders):
                 wanted = {value for value in self.wanted if not self.provenance.is_known(value)}
             if wanted:
-                document = ResultDocument(result_value(attempt), self.reader)
-                self.provenance.keep_result(document.places(wanted), label, tool)
+                places = ResultDocument(result_value(attempt), self.reader).places(wanted)
+                self.provenance.keep_result(places, member.label, member.label.rpartition("#")[0])
 
     # -- what belongs to no operation ----------------------------------------------------------------------------
 
@@ -512,9 +499,6 @@ class _Normalization:
                     written[pointer] = leaf.written if isinstance(leaf, Moment) else leaf
             fields[name] = written[""] if set(written) == {""} else written
         return fields
-
-
-_NOTHING_SPECIAL = Flat()
 
 
 def _hash_of(leaves: Mapping[str, Any]) -> str | None:
