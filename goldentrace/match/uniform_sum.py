@@ -25,7 +25,8 @@ def lower_tail(total: float, draws: int) -> float:
         return (1 + math.erf((total - draws / 2) / math.sqrt(draws / 6))) / 2
     grid = round(total * STEPS)
     terms = sum((-1) ** j * math.comb(draws, j) * (grid - j * STEPS) ** draws for j in range(grid // STEPS + 1))
-    return terms / (math.factorial(draws) * STEPS**draws)
+    probability: float = terms / (math.factorial(draws) * STEPS**draws)
+    return probability
 
 
 def critical_sum(draws: int, alpha: float) -> float:

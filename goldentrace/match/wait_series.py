@@ -44,7 +44,7 @@ def _is_own_choice(pair: WaitPair, step: Step) -> bool:
 
 
 def _growth_interval(pair: WaitPair, step: Step, after: Step) -> Interval | None:
-    """Where the wait `after` may lie, going by the one before it: what was intended lies within the slack of what was seen.
+    """Where the wait `after` may lie, going by the one before it, whose intent lies within the slack of what was seen.
 
     None where the two are not successive waits of one loop, or not both the client's own choice.
     """

@@ -152,6 +152,11 @@ def test_any_mapping_is_read_or_refused(written: object, k: int) -> None:
     assert not math.isnan(high)
 
 
+def test_a_wait_without_a_cap_stays_finite() -> None:
+    policy = Policy.from_mapping({"policy": "custom", "base_ms": 1000, "factor": 10, "jitter": {"kind": "full"}})
+    assert band(policy, 5000) == (0, 1e15)
+
+
 def test_waits_are_counted_from_one() -> None:
     with pytest.raises(ValueError, match="from 1"):
         expected_wait(PRESETS["openai"], 0)
@@ -173,6 +178,7 @@ def test_waits_are_counted_from_one() -> None:
 )
 def test_nominal_waits_of_the_presets(name: str, waits_ms: list[float]) -> None:
     policy = Policy.from_mapping({"policy": name})
+    assert expected_wait(Policy.from_mapping({"policy": "urllib3", "base_ms": 200}), 1) == 0
     assert [expected_wait(policy, k) for k in range(1, len(waits_ms) + 1)] == waits_ms
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from goldentrace.match.backoff import PRESETS, Jitter, Policy, RetryAfter
 from goldentrace.match.uniform_sum import critical_sum, lower_tail
+from goldentrace.match.wait_pair import format_ms
 from goldentrace.match.wait_series import ALPHA
 from goldentrace.match.waits import Wait, compare_waits
 from tests.match.backoff_simulation import as_waits, changes, intended_waits
@@ -240,6 +241,32 @@ def test_notes_say_what_else_to_know() -> None:
     (gone,) = compare_waits([Wait(gap_ms=2004, owed_ms=2000)], [Wait(gap_ms=500)], Policy())
     assert gone.code == "GT401"
     assert gone.notes == ("the golden's wait was asked for by Retry-After; now none is stated",)
+
+
+@pytest.mark.parametrize(
+    ("value_ms", "text"),
+    [(0, "0 ms"), (0.04, "0.04 ms"), (0.1, "0.1 ms"), (9.94, "9.9 ms"), (10, "10 ms"), (1234.5, "1234 ms")],
+)
+def test_small_numbers_do_not_become_zero(value_ms: float, text: str) -> None:
+    assert format_ms(value_ms) == text
+
+
+def test_the_ratio_of_a_declared_jitter_is_named() -> None:
+    policy = Policy(jitter=Jitter("symmetric", 0.5))
+    (verdict,) = changes([900.0], [100.0], policy)
+    assert verdict.source == "no policy: ratio 0.3333 to 3 of the golden"
+    (verdict,) = changes([0.0], [300.0], policy)
+    assert verdict.message == (
+        "retry 1: wait out of its band, golden 0 ms, now 300 ms, allowed at most 250 ms, 50 ms too long "
+        "(no policy: ratio 0.75 to 1.334 of the golden)"
+    )
+
+
+def test_the_side_that_hedged_is_named() -> None:
+    (verdict,) = compare_waits([Wait(gap_ms=-4)], [Wait(why_missing="no end")], Policy())
+    assert verdict.not_comparable == "hedged in the golden, and no time on the other side (no end)"
+    (verdict,) = compare_waits([Wait()], [Wait(gap_ms=-4)], Policy())
+    assert verdict.not_comparable == "hedged in the candidate, and no time on the other side (not recorded)"
 
 
 def test_why_a_time_is_missing_is_said() -> None:
