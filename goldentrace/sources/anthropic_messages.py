@@ -133,7 +133,9 @@ def assemble(events: list[Message]) -> Message | None:
             message["usage"] = {**as_object(message.get("usage")), **as_object(event.get("usage"))}
         elif kind == "error":
             message["error"] = event.get("error")
-    return {**message, "content": list(blocks.values())} if message or blocks else None
+    if not message and not blocks:
+        return None
+    return {"type": "message", "stop_reason": None, **message, "content": list(blocks.values())}
 
 
 def _extend(block: Message, delta: Message) -> None:

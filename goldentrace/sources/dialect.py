@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from goldentrace.sources import httpbody
 from goldentrace.sources.head import Head
 from goldentrace.sources.shapes import as_object, as_objects
 from goldentrace.sources.transcript import Item
@@ -86,7 +87,10 @@ def _shown(dialect: Dialect, head: Head) -> list[Message]:
 def _parts(dialect: Dialect, record: Message) -> list[Message]:
     found: list[Message] = []
     sides = [as_object(record.get("request")), as_object(record.get("response"))]
-    for each in (record, *sides, *(as_object(side.get("body")) for side in sides)):
+    bodies = [
+        as_object(httpbody.read_body(side["body"], as_object(side.get("headers")))) for side in sides if "body" in side
+    ]
+    for each in (record, *sides, *bodies):
         if dialect.is_response(each) or dialect.is_event(each):
             found.append(each)
         for key in dialect.list_keys:

@@ -123,11 +123,11 @@ def assemble(events: list[Message]) -> Message | None:
     for event in events:
         response = as_object(event.get("response"))
         if event.get("type") in ("response.completed", "response.incomplete", "response.failed", "response.done"):
-            return response
+            return {"object": "response", **response}
         base = response or base
         if event.get("type") == "response.output_item.done":
             done.append(as_object(event.get("item")))
-    return {**base, "output": done} if base or done else None
+    return {"object": "response", **base, "output": done} if base or done else None
 
 
 def _message(item: Message) -> list[Item]:

@@ -152,6 +152,9 @@ class _Log:
             return
         if response is None or exchange.dialect.response_items is None:
             return
+        if not exchange.dialect.is_response(response):
+            found.builder.note(f"a response that is none of {exchange.dialect.name} was left out", exchange.line)
+            return
         items = [_at_end(item, exchange.ended_ts) for item in exchange.dialect.response_items(response)]
         carried = [
             found.aliases.get(item.call_id, item.call_id)

@@ -294,6 +294,11 @@ def test_blocks_of_another_provider_are_never_lost_in_silence() -> None:
     assert "--format" in caught.value.next_step
 
 
+def test_a_response_of_another_api_is_told() -> None:
+    trace = read_one([{"request": {"model": "m", "messages": [USER]}, "response": {"odd": 1}}])
+    assert [note.text for note in trace.notes] == ["a response that is none of openai-chat was left out"]
+
+
 def test_plain_text_is_read_as_this_format() -> None:
     assert detect(document_of([USER, DONE])).name == "openai-chat"
 
