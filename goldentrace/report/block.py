@@ -122,8 +122,8 @@ def _add_values(page: Page, change: Change, view: View) -> None:
         page.line("       ", page.fit(pointer or "(the whole value)", 7))
         if number and change.code == "GT108":
             continue
-        page.line(("     - ", "-"), (page.fit(shown(expected), 7), "-"))
-        page.line(("     + ", "+"), (page.fit(shown(actual), 7), "+"))
+        page.line(("  -    ", "-"), (page.fit(shown(expected), 7), "-"))
+        page.line(("  +    ", "+"), (page.fit(shown(actual), 7), "+"))
     if len(pointers) > MAX_POINTERS:
         page.line("       ", (f"... {len(pointers) - MAX_POINTERS} more ...", "dim"))
 
@@ -205,9 +205,9 @@ def add_finding(page: Page, finding: Finding, path: str) -> None:
     if finding.pointer is not None:
         page.line("       ", page.fit(finding.pointer or "(the whole value)", 7))
     if finding.expected is not None:
-        page.line(("     - ", "-"), (page.fit(shown(finding.expected), 7), "-"))
+        page.line(("  -    ", "-"), (page.fit(shown(finding.expected), 7), "-"))
     if finding.actual is not None:
-        page.line(("     + ", "+"), (page.fit(shown(finding.actual), 7), "+"))
+        page.line(("  +    ", "+"), (page.fit(shown(finding.actual), 7), "+"))
     if finding.accepted is not None:
         page.wrapped(f"accepted: {finding.accepted}", style="dim")
 

@@ -169,7 +169,7 @@ def _change(change: Change, comparison: Comparison | None, names: dict[int, str]
         "tool": change.tool_name,
         "call": ordinal + 1 if ordinal is not None else None,
         "attempt": change.attempt,
-        "path": event_path(change.pointers[0]) if change.pointers else None,
+        "path": event_path(change.pointers[0], change.code) if change.pointers else None,
         "pointers": list(change.pointers),
         **_values(change),
         "tolerance": {
@@ -236,8 +236,10 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def event_path(pointer: str) -> str:
-    """Return the JSON Pointer, inside the event of the call, of a leaf of its arguments."""
+def event_path(pointer: str, code: str = "") -> str:
+    """Return the JSON Pointer, inside its event, of a leaf of a call's arguments, or of a result where GT108 is about it."""
+    if code == "GT108":
+        return "/result" + pointer.partition("#")[0]
     if pointer.startswith("#"):
         name = {"#raw": "args_raw"}.get(pointer, pointer[1:])
         return f"/{name}"

@@ -20,6 +20,6 @@ def render(report: Report, *, width: int, color: bool, verbosity: int) -> str:  
     for trace in traces:
         findings = trace.pop("findings")
         lines.append({"type": "trace", **trace})
-        lines.extend({"type": "finding", "trace": trace["name"], **finding} for finding in findings)
+        lines.extend({"type": "finding", "trace": trace["name"], "finding": finding} for finding in findings)
     lines.append({"type": "summary", **end})
     return "".join(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n" for line in lines)

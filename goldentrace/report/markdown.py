@@ -104,7 +104,7 @@ def _row(trace: TraceReport, report: Report) -> str:
         for subject in counted(trace):
             name = f"{subject.code} {subject.name}"
             codes[name] = codes.get(name, 0) + 1
-        listed = [markdown(name) if count == 1 else f"{markdown(name)} ×{count}" for name, count in codes.items()]
+        listed = [name if count == 1 else f"{name} ×{count}" for name, count in codes.items()]
         gist = ", ".join(listed[:4]) + (f", {len(listed) - 4} more" if len(listed) > 4 else "")
     return f"| {markdown(_cut(trace.name))} | {trace.status(report.fail_on)} | {gist} |"
 

@@ -1,7 +1,7 @@
 """Where a change or finding is in a file, for services that show results beside lines: repo-relative path and line.
 
-An annotation points at the golden, which is in the repository: for a call that only the candidate has, at the call before
-it. What a rule says points at the trace that it read.
+An annotation points at the golden, which is in the repository: for a call that only the candidate has, at the call
+before it. What a rule says points at the trace that it read.
 """
 
 from dataclasses import dataclass
