@@ -237,7 +237,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def event_path(pointer: str, code: str = "") -> str:
-    """Return the JSON Pointer, inside its event, of a leaf of a call's arguments, or of a result where GT108 is about it."""
+    """Return the JSON Pointer, inside its event, of a leaf of a call's arguments; of its result under GT108."""
     if code == "GT108":
         return "/result" + pointer.partition("#")[0]
     if pointer.startswith("#"):

@@ -145,10 +145,9 @@ def _add_moments(page: Page, moments: list[Moment]) -> None:
         lead = (f"  {at.rjust(offset_width)}" if offset_width else "") + (f"  {turn.rjust(4)}" if has_turns else "")
         event = f"  {moment.event.ljust(EVENT_COLUMNS)}  "
         words = f"  {moment.words}" if moment.words else ""
-        bar = "#" * max(1, round(columns * moment.wait_ms / longest)) if columns > 0 and _has_bar(moment) else ""
-        page.line(
-            (lead, "dim"), event, pad(label, label_width), (words, moment.style), _waited(moment), (bar, "warning")
-        )
+        bar = _bar(moment, longest, columns)
+        name = pad(label, label_width)
+        page.line((lead, "dim"), event, name, (words, moment.style), _waited(moment), (bar, "warning"))
 
 
 def _waited(moment: Moment) -> str:
