@@ -234,9 +234,9 @@ class Connection:
 
     # --- responses ----------------------------------------------------------------------------------------------------
 
-    async def perform(self, moves: Sequence[Move]) -> Sent:
-        """Make the moves of a response, and say what became of it."""
-        sent = Sent()
+    async def perform(self, moves: Sequence[Move], sent: Sent | None = None) -> Sent:
+        """Make the moves of a response, and say what became of it. sent: of the moves before these."""
+        sent = sent if sent is not None else Sent()
         for move in moves:
             if isinstance(move, Send):
                 await self._send(move.data, sent)

@@ -61,7 +61,8 @@ class Engine:
     # --- runs ---------------------------------------------------------------------------------------------------------
 
     def load(self, plan: Plan) -> None:
-        """Take a plan and forget every run."""
+        """Take a plan and forget every run; what hangs in one ends."""
+        self.wake()
         self.close()
         self.plan = plan
         self._contracts = {name: Contract(tool.schema) for name, tool in plan.tools.items() if tool.schema is not None}

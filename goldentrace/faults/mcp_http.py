@@ -25,9 +25,9 @@ from goldentrace.faults.mcp import (
 )
 from goldentrace.faults.mcp_call import Decided, McpCalls
 from goldentrace.faults.outcome import outcome
-from goldentrace.faults.plan import NONE, Step
+from goldentrace.faults.plan import NONE
 from goldentrace.faults.runs import Run
-from goldentrace.faults.wire import SSE_TYPE, Reply, moves, plain, unanswered
+from goldentrace.faults.wire import SSE_TYPE, Close, Move, Reply, moves, plain, unanswered
 
 _SHAPED_BEFORE: Final = frozenset(("malformed_json", "bad_utf8", "wrong_id", "duplicate_result", "out_of_order"))
 """Faults that were worked into the payload; on the wire they are ordinary responses."""
@@ -91,14 +91,22 @@ class McpHttp:
         dice = generator(self.engine.plan.seed, "wire", call.tool.name, call.n)
         answer = decided.answer
         if answer is None:
-            step = Step("empty_reply") if call.is_cancelled else call.step
-            return await connection.perform(unanswered(step, dice))
+            last = unanswered(call.step, dice)
+            sent = await connection.perform(last[:-1])
+            return await connection.perform(_quiet_end(request) if call.is_cancelled else last[-1:], sent)
         step = NONE if answer.is_refusal or call.step.fault in _SHAPED_BEFORE else call.step
         if answer.is_error and answer.mcp == "http" and not answer.is_refusal:
             reply = Reply(answer.status, answer.headers, encode(answer.value), is_last=is_last)
         else:
             reply = self._reply(request, decided.payloads, is_last=is_last)
         return await connection.perform(moves(step, reply, self.engine.slow_ms(call), dice))
+
+
+def _quiet_end(request: Request) -> list[Move]:
+    """End the response to a request that was cancelled: without an answer, but whole, so that the session goes on."""
+    if SSE_TYPE in request.headers.get("accept", ""):
+        return plain(Reply(200, (), b"", SSE_TYPE, is_open_ended=True))
+    return [Close()]
 
 
 def _is_http(answer: Answer | None) -> bool:

@@ -133,7 +133,11 @@ class FaultsHandle:
     def events(self) -> list[AnyEvent]:
         """Return the run's tool_call, tool_result, effect and limit events so far. Raises: InputError for a damaged
         journal."""
-        return self._events if self._events is not None else read_journal(self.journal_path).events
+        if self._events is not None:
+            return self._events
+        if not self._is_stopped and self.is_alive():
+            self._admin("GET", "ready", None)  # what was answered before this is written down before this is answered
+        return read_journal(self.journal_path).events
 
     def stop(self) -> None:
         """End the server and everything it holds; its last state stays readable. May be called again."""
