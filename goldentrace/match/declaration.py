@@ -127,4 +127,6 @@ def _show(value: object) -> str:
     if isinstance(value, int | float | str):
         text = repr(value[: SHOWN_CHARS + 1] if isinstance(value, str) else value)
         return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+    if isinstance(value, Mapping):
+        return "a mapping"
     return "a list" if isinstance(value, Sequence) else f"a {type(value).__name__}"

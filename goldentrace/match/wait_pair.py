@@ -99,7 +99,7 @@ class WaitPair:
 
     def sourced(self, setting: str) -> str:
         """Add to a setting the place where the policy was declared."""
-        return f"{setting} ({self.policy.place})" if self.policy.place else setting
+        return f"{setting}, {self.policy.place}" if self.policy.place else setting
 
     def measured(self, interval: Interval, measure: Measure, code: WaitCode, what: str) -> WaitVerdict:
         """Hold the candidate's value against the interval; `what` names the value in the message."""
@@ -122,7 +122,7 @@ def format_ms(value: float) -> str:
     """Write a number of ms as a person reads it: whole from 10 on, else with enough digits not to become 0."""
     if abs(value) >= 10 or value == 0:
         return f"{value:.0f} ms"
-    return f"{value:.1f} ms" if abs(value) >= 0.1 else f"{value:.1g} ms"
+    return f"{round(value, 1):g} ms" if abs(value) >= 0.1 else f"{value:.1g} ms"
 
 
 def _format_bounds(lo_ms: float | None, hi_ms: float | None) -> str:

@@ -104,6 +104,8 @@ def _judge_floor(pair: WaitPair) -> WaitVerdict | None:
     source = f"Retry-After of {now.asked_ms:g} ms"
     if now.owed_is_date:
         source += " from a date, less the second that it may have lost"
+    if measure == "gap":
+        source += f", backoff.early_ms: {policy.early_ms:g}"
     interval = Interval(floor - Slack.of(policy, measure).early_ms, None, source)
     return pair.measured(interval, measure, "GT402", "shorter than Retry-After")
 

@@ -89,6 +89,7 @@ def test_amount_of_the_preset_stays_where_only_the_kind_is_repeated() -> None:
         ({"policy": "openai", "factor": 0}, "backoff.factor must be a number above 0, not 0", ""),
         ({"policy": "openai", "first_zero": 1}, "backoff.first_zero must be true or false, not 1", ""),
         ({"late_ms": [250]}, "backoff.late_ms must be a number of 0 or more, not a list", ""),
+        ({"late_ms": {"ms": 250}}, "backoff.late_ms must be a number of 0 or more, not a mapping", ""),
         ({"jitter": "full"}, "backoff.jitter must be a mapping, not 'full'", "`backoff.jitter: {kind: …}`"),
         ({"jitter": {"amount": 0.2}}, "backoff.jitter.kind is missing", ""),
         ({"jitter": {"kind": "ful"}}, "backoff.jitter.kind cannot be 'ful'", "did you mean full?"),

@@ -228,8 +228,31 @@ def test_the_setting_is_named_with_its_place() -> None:
     (short,) = changes([480.0], [100.0], policy)
     assert short.message == (
         "retry 1: wait out of its band, golden 480 ms, now 100 ms, allowed 370 ms to 800 ms, 270 ms too short "
-        "(backoff.policy: openai (goldentrace.yaml:14 $.backoff))"
+        "(backoff.policy: openai, goldentrace.yaml:14 $.backoff)"
     )
+
+
+def test_the_floor_is_named_with_its_slack() -> None:
+    (early,) = compare_waits([Wait(gap_ms=2004, owed_ms=2000)], [Wait(gap_ms=900, owed_ms=2000)], Policy())
+    assert early.message == (
+        "retry 1: shorter than Retry-After, golden 2004 ms, now 900 ms, allowed at least 1995 ms, 1095 ms too short "
+        "(Retry-After of 2000 ms, backoff.early_ms: 5)"
+    )
+
+
+def test_waits_too_short_together_are_told_in_ms() -> None:
+    """The least sum is that of the same waits, lengthened until they pass; of waits of 0, that of equal shares."""
+    policy = PRESETS["backoff"]
+    (short,) = changes([480.0, 1500.0], [3.0, 4.0], policy)
+    assert short.message == (
+        "retry 2: 2 waits are too short together, golden 1980 ms, now 7 ms, allowed at least 63 ms, 56 ms too short "
+        "(backoff.policy: backoff, full jitter: sum of 2 waits, Irwin-Hall at 0.001)"
+    )
+    assert short.lo_ms is not None
+    longer = short.lo_ms / 7 * 1.001
+    assert not changes([480.0, 1500.0], [3.0 * longer, 4.0 * longer], policy)
+    (none,) = changes([480.0, 1500.0], [0.0, 0.0], policy)
+    assert none.lo_ms == pytest.approx(0.002**0.5 / 2 * 3000, abs=0.01)
 
 
 def test_notes_say_what_else_to_know() -> None:
@@ -245,7 +268,15 @@ def test_notes_say_what_else_to_know() -> None:
 
 @pytest.mark.parametrize(
     ("value_ms", "text"),
-    [(0, "0 ms"), (0.04, "0.04 ms"), (0.1, "0.1 ms"), (9.94, "9.9 ms"), (10, "10 ms"), (1234.5, "1234 ms")],
+    [
+        (0, "0 ms"),
+        (0.04, "0.04 ms"),
+        (0.1, "0.1 ms"),
+        (9.94, "9.9 ms"),
+        (3, "3 ms"),
+        (10, "10 ms"),
+        (1234.5, "1234 ms"),
+    ],
 )
 def test_small_numbers_do_not_become_zero(value_ms: float, text: str) -> None:
     assert format_ms(value_ms) == text
