@@ -1,10 +1,9 @@
 """The table of commands: a command's module is imported when the command is used or its own help is asked for.
 
-Also the way from arguments to a command and from click's errors to ours: click would exit with 2 for a wrong option, which
-here means that behaviour changed. Must not know what any command does.
+Also the way from arguments to a command and from click's errors to ours: click would exit with 2 for a wrong option,
+which here means that behaviour changed. Must not know what any command does.
 """
 
-import difflib
 import importlib
 from typing import Any, Final
 
@@ -39,17 +38,18 @@ HELP: Final[dict[str, str]] = {
 """Name -> what it does, in the order of `--help`. Here, so that `--help` imports no command."""
 
 MODULES: Final[dict[str, str]] = {"import": "importing"}
-"""Commands whose module under goldentrace/cli has another name than the command; the function is named like the module."""
+"""Commands whose module under goldentrace/cli has another name than the command; the function is named like the
+module."""
 
 
 class Commands(click.Group):
     """The group that imports a command on use."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names in the order of the table."""
         return list(HELP)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
         """Return a command, None where the table has none of that name."""
         if cmd_name not in HELP:
             return None
@@ -58,16 +58,20 @@ class Commands(click.Group):
         assert isinstance(found, click.Command), "each module of the table holds its command"
         return found
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the first argument names. Raises: ConfigError with the nearest name."""
         name = args[0]
         if name not in HELP and not name.startswith("-"):
+            import difflib
+
             close = difflib.get_close_matches(name, HELP, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]}? " if close else ""
             raise ConfigError(f"no command {name!r}", next_step=f"{hint}`goldentrace --help` lists the commands")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         """Write the table of commands, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(HELP.items()))
@@ -117,6 +121,8 @@ def run_command(arguments: list[str]) -> Any:
 
 
 def _wrong_option(error: click.exceptions.NoSuchOption) -> ConfigError:
+    import difflib
+
     known: list[str] = []
     if error.ctx is not None:
         for parameter in error.ctx.command.get_params(error.ctx):

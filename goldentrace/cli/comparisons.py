@@ -24,7 +24,7 @@ class Request:
 
     project: Project
     reading: Reading
-    options: CompareOptions = CompareOptions()
+    options: CompareOptions | None = None
 
 
 def terms_of(request: Request, chosen: Chosen | None) -> Terms:
@@ -44,14 +44,16 @@ def compare_files(request: Request, golden: str, candidate: str, chosen: Chosen 
     """Return the report of two files. Raises: GoldentraceError where there is no verdict."""
     left, right = read_side(golden, request.reading), read_side(candidate, request.reading)
     comparison, _ = compare_sides(left, right, terms_of(request, chosen))
-    values = ValueStore(request.project.layout) if request.project.has_config else None
+    values = ValueStore(request.project.layout) if request.project.layout.values.is_dir() else None
     show_values(comparison, values)
     header = comparison.golden.header
     name = chosen.name if chosen is not None else header.scenario_id or left.path
     return TraceReport(name, left.path, right.path, comparison)
 
 
-def compare_scenarios(request: Request, chosen: Sequence[Chosen], *, failed: dict[str, TraceReport] | None = None) -> list[TraceReport]:
+def compare_scenarios(
+    request: Request, chosen: Sequence[Chosen], *, failed: dict[str, TraceReport] | None = None
+) -> list[TraceReport]:
     """Return the reports of scenarios, in order. failed: those whose run already came to nothing."""
     failed = failed or {}
     return [failed[one.name] if one.name in failed else compare_scenario(request, one) for one in chosen]
@@ -100,4 +102,12 @@ def no_verdict(name: str, error: GoldentraceError) -> TraceReport:
     return TraceReport(name, problem=problem_of(error))
 
 
-__all__ = ["NotComparableError", "Request", "compare_files", "compare_scenario", "compare_scenarios", "no_verdict", "terms_of"]
+__all__ = [
+    "NotComparableError",
+    "Request",
+    "compare_files",
+    "compare_scenario",
+    "compare_scenarios",
+    "no_verdict",
+    "terms_of",
+]

@@ -10,6 +10,7 @@ from goldentrace.cli.output import Output
 from goldentrace.cli.project import Chosen, Project
 from goldentrace.diff.differ import CompareOptions
 from goldentrace.errors import ConfigError
+from goldentrace.model.profile import Severity
 from goldentrace.model.report import Report
 from goldentrace.store.sides import Reading
 
@@ -22,13 +23,13 @@ from goldentrace.store.sides import Reading
 @project_options
 @output_options(has_reports=True)
 def diff(
-    sides: tuple[str, ...], project: Project, reading: Reading, output: Output, *, allow_incomplete: bool, allow_narrower: bool,
-    fail_on: str | None,
+    sides: tuple[str, ...], project: Project, reading: Reading, output: Output, *, allow_incomplete: bool,
+    allow_narrower: bool, fail_on: Severity | None,
 ) -> int:  # fmt: skip
     """Compare runs with their goldens.
 
-    SCENARIO names scenarios, suites or patterns; without any, all are compared. GOLDEN and CANDIDATE are two files, each a
-    golden or a trace of any known format, `-` for standard input.
+    SCENARIO names scenarios, suites or patterns; without any, all are compared. GOLDEN and CANDIDATE are two files,
+    each a golden or a trace of any known format, `-` for standard input.
     """
     request = Request(project, reading, CompareOptions(allow_incomplete, allow_narrower))
     files = file_pair(sides, project)

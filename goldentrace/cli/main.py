@@ -4,12 +4,13 @@ The only place that catches every exception and that writes errors. It must not 
 heavy is imported here: `--version` does not even need click.
 """
 
+import contextlib
 import os
 import sys
 from typing import Any, Final
 
 import goldentrace
-from goldentrace.errors import ConfigError, GoldentraceError
+from goldentrace.errors import GoldentraceError
 from goldentrace.exitcodes import CHANGED, NO_VERDICT, OK
 
 PROGRAM: Final = "goldentrace"
@@ -42,7 +43,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _dispatch(arguments: list[str]) -> Any:
     if arguments == ["--version"]:
-        print(f"{PROGRAM} {goldentrace.__version__}")
+        _write(f"{PROGRAM} {goldentrace.__version__}\n")
         return OK
     from goldentrace.cli.commands import run_command
 
@@ -64,7 +65,7 @@ def _internal(error: Exception) -> GoldentraceError:
         traceback.print_exception(error)
     return GoldentraceError(
         f"internal error: {shown}",
-        next_step=f"this is a defect of goldentrace {goldentrace.__version__}: please report the command and this message{hint}",
+        next_step=f"this is a defect of goldentrace {goldentrace.__version__}: report the command and this{hint}",
     )
 
 
@@ -72,9 +73,9 @@ def _fail(error: GoldentraceError, arguments: list[str]) -> None:
     """Write the message to stderr and, where a machine reads stdout, the report that holds it to stdout."""
     from goldentrace.cli.terminal import printable
 
-    place = [] if error.where is None else [str(error.where)]
-    steps = [error.next_step] if error.next_step else []
-    lines = [f"{PROGRAM}: {printable(error.what)}", *(f"  {printable(line)}" for text in (*place, *steps) for line in text.split("\n"))]
+    texts = [str(error.where)] if error.where is not None else []
+    texts += error.next_step.split("\n") if error.next_step else []
+    lines = [f"{PROGRAM}: {printable(error.what)}", *(f"  {printable(text)}" for text in texts)]
     _say("\n".join(lines), is_named=True)
     if _wants_json(arguments):
         try:
@@ -92,21 +93,21 @@ def _wants_json(arguments: list[str]) -> bool:
             break
         if word == f"{name}=json" or (word == name and arguments[index + 1 : index + 2] == ["json"]):
             return True
-    return not any(word.startswith(name) for word in arguments) and os.environ.get("GOLDENTRACE_OPT_OUTPUT_FORMAT") == "json"
+    return (
+        not any(word.startswith(name) for word in arguments)
+        and os.environ.get("GOLDENTRACE_OPT_OUTPUT_FORMAT") == "json"
+    )
 
 
 def _say(text: str, *, is_named: bool = False) -> None:
-    try:
-        print(text if is_named else f"{PROGRAM}: {text}", file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        pass  # stderr is closed: the exit code is all that is left
+    with contextlib.suppress(OSError, ValueError):  # stderr is closed: the exit code is all that is left
+        sys.stderr.write(f"{text}\n" if is_named else f"{PROGRAM}: {text}\n")
+        sys.stderr.flush()
 
 
 def _write(text: str) -> None:
-    try:
+    with contextlib.suppress(OSError, ValueError):
         sys.stdout.write(text)
-    except (OSError, ValueError):
-        pass
 
 
 def _use_utf8() -> None:

@@ -3,6 +3,7 @@
 Every option can be set by GOLDENTRACE_OPT_NAME too. Must not read files: `Project` does, when a command asks.
 """
 
+import dataclasses
 import functools
 import os
 from collections.abc import Callable
@@ -27,7 +28,9 @@ class Option(click.Option):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.envvar is None:
-            self.envvar = PREFIX + next(name for name in self.opts if name.startswith("--"))[2:].replace("-", "_").upper()
+            self.envvar = (
+                PREFIX + next(name for name in self.opts if name.startswith("--"))[2:].replace("-", "_").upper()
+            )
 
 
 def option(*names: str, **settings: Any) -> Callable[[Command], Command]:
@@ -46,10 +49,27 @@ def together(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return decorate
 
 
+def packed(name: str, kind: type, *options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return the decorator of a command's own options, which reach it as one value. kind: a dataclass of those
+    names."""
+    names = [entry.name for entry in dataclasses.fields(kind)]
+
+    def decorate(function: Any) -> Any:
+        @functools.wraps(function)
+        def with_value(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **{name: kind(**{field: kwargs.pop(field) for field in names})}, **kwargs)
+
+        return together(*options)(with_value)
+
+    return decorate
+
+
 def output_options(*, has_reports: bool = False) -> Callable[[Command], Command]:
     """Return the decorator that gives a command its `output`. has_reports: it writes a report, in any format."""
     formats = REPORT_FORMATS if has_reports else PLAIN_FORMATS
-    report = option("--report", "reports", multiple=True, metavar="FORMAT=PATH", help="Write a report to a file too; repeatable.")
+    report = option(
+        "--report", "reports", multiple=True, metavar="FORMAT=PATH", help="Write a report to a file too; repeatable."
+    )
     options = together(
         option("--output-format", "format_name", type=click.Choice(formats), help="Format of standard output."),
         *([report] if has_reports else []),
@@ -110,10 +130,16 @@ def project_options(function: Command) -> Command:
         from goldentrace.cli.project import open_project
 
         overrides = {
-            name: (value, _origin(name)) for name, value in (("profile", profile), ("goldens", goldens)) if value is not None
+            name: (value, _origin(name))
+            for name, value in (("profile", profile), ("goldens", goldens))
+            if value is not None
         }
         project = open_project(
-            config, overrides, environment=environment, ci=find_ci(is_forced=is_ci, may_write=write_in_ci), artifacts=artifacts
+            config,
+            overrides,
+            environment=environment,
+            ci=find_ci(is_forced=is_ci, may_write=write_in_ci),
+            artifacts=artifacts,
         )
         return function(*args, project=project, **kwargs)
 
@@ -150,6 +176,8 @@ def reading_options(function: Command) -> Command:
 
 max_bytes_option = option("--max-bytes", type=click.IntRange(min=1), metavar="N", help="Limit on the size of a file.")
 
+jobs_option = option("--jobs", type=click.IntRange(1, 256), metavar="N", help="How many scenarios run at a time.")
+
 fail_on_option = option("--fail-on", type=click.Choice(SEVERITIES), help="The lowest severity that gives exit code 2.")
 
 compare_options = together(
@@ -158,9 +186,45 @@ compare_options = together(
 )
 
 KNOWN: Final = frozenset(
-    """ALL ALLOW_DEFECTS ALLOW_INCOMPLETE ALLOW_NARROWER ARTIFACTS CHECK CI CODE COLOR CONFIG CONFIG_KEY DESCRIPTION
-    ENVIRONMENT EXPLAIN FAIL_ON FORMAT FROM GOLDENS IGNORE JOBS KIND LIST MAX_BYTES NO_INPUT OUTPUT OUTPUT_FORMAT PROFILE
-    QUIET REPORT SELECT SHOW_ORIGIN SUITE TRACE VERBOSE VERIFY WIDTH WITH_CI WRITE_IN_CI""".split()
+    {
+        "ALL",
+        "ALLOW_DEFECTS",
+        "ALLOW_INCOMPLETE",
+        "ALLOW_NARROWER",
+        "ARTIFACTS",
+        "CHECK",
+        "CI",
+        "CODE",
+        "COLOR",
+        "CONFIG",
+        "DESCRIPTION",
+        "ENVIRONMENT",
+        "EXPLAIN",
+        "FAIL_ON",
+        "FORMAT",
+        "FROM",
+        "GOLDENS",
+        "IGNORE",
+        "JOBS",
+        "KIND",
+        "LIST",
+        "MAX_BYTES",
+        "NO_INPUT",
+        "OUTPUT",
+        "OUTPUT_FORMAT",
+        "PROFILE",
+        "QUIET",
+        "REPORT",
+        "SELECT",
+        "SHOW_ORIGIN",
+        "SUITE",
+        "TRACE",
+        "VERBOSE",
+        "VERIFY",
+        "WIDTH",
+        "WITH_CI",
+        "WRITE_IN_CI",
+    }
 )
 """NAME of every GOLDENTRACE_OPT_NAME that some command takes; a test holds it to the commands."""
 

@@ -1,7 +1,7 @@
 """The project that a command works on: its configuration, its files, its scenarios by name.
 
-Looked for in the folder the user stands in and nowhere above it: a command never writes into a project that it was not called
-in. Must not know any command.
+Looked for in the folder the user stands in and nowhere above it: a command never writes into a project that it was not
+called in. Must not know any command.
 """
 
 import fnmatch
@@ -46,7 +46,8 @@ class Project:
         return bool(self.loaded.documents)
 
     def select(self, names: tuple[str, ...]) -> list[Chosen]:
-        """Return the scenarios of the given names, suites or patterns, in the configuration's order; all where none is given.
+        """Return the scenarios of the given names, suites or patterns, in the configuration's order; all where none is
+        given.
 
         Raises: ConfigError where a name or pattern selects nothing, or there is no scenario at all.
         """
@@ -63,7 +64,8 @@ class Project:
         return [Chosen(name, scenario) for name, scenario in declared.items() if not names or name in chosen]
 
     def choose(self, name: str, suite: str | None = None) -> Chosen:
-        """Return the scenario of one name, which the configuration need not have. Raises: ConfigError for a bad name."""
+        """Return the scenario of one name, which the configuration need not have. Raises: ConfigError for a bad
+        name."""
         scenario = self.loaded.config.scenarios.get(name)
         if scenario is not None:
             return Chosen(name, scenario)
@@ -77,7 +79,9 @@ class Project:
         suites = {scenario.suite for scenario in self.loaded.config.scenarios.values() if scenario.suite}
         known = sorted({*self.loaded.config.scenarios, *suites})
         where = Where(self.loaded.path) if self.loaded.path is not None else None
-        return ConfigError(f"no scenario {name!r}", where=where, next_step=suggest(name, known) if known else self._first_step())
+        return ConfigError(
+            f"no scenario {name!r}", where=where, next_step=suggest(name, known) if known else self._first_step()
+        )
 
     def _first_step(self) -> str:
         if self.has_config:
@@ -153,4 +157,6 @@ def _read(file: Path, *, is_needed: bool) -> bytes | None:
             return None
         raise ConfigError("no such file", where=Where(str(file)), next_step="check --config") from None
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", where=Where(str(file)), next_step="check the file") from None
+        raise ConfigError(
+            f"cannot be read: {error.strerror}", where=Where(str(file)), next_step="check the file"
+        ) from None

@@ -53,7 +53,9 @@ def columns(rows: Iterable[Sequence[str]], *, gap: str = "  ") -> list[str]:
             if number == len(widths):
                 widths.append(0)
             widths[number] = max(widths[number], len(cell))
-    return [gap.join([*(cell.ljust(widths[n]) for n, cell in enumerate(row[:-1])), row[-1]]).rstrip() for row in safe if row]
+    return [
+        gap.join([*(cell.ljust(widths[n]) for n, cell in enumerate(row[:-1])), row[-1]]).rstrip() for row in safe if row
+    ]
 
 
 def table(rows: Iterable[Sequence[str]]) -> str:

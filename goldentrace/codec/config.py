@@ -1,7 +1,7 @@
 """The configuration: `goldentrace.yaml` and `[tool.goldentrace]` to `Config`, with where each value came from.
 
-Precedence, highest first: options, GOLDENTRACE_OPT_NAME, goldentrace.yaml, pyproject.toml; options and the environment are
-applied by whoever knows them (`overridden`). Texts are passed in; this module must not look for files.
+Precedence, highest first: options, GOLDENTRACE_OPT_NAME, goldentrace.yaml, pyproject.toml; options and the environment
+are applied by whoever knows them (`overridden`). Texts are passed in; this module must not look for files.
 """
 
 import shlex
@@ -35,8 +35,8 @@ _DEVICES: Final = frozenset(
 class LoadedConfig:
     """A configuration and where it comes from.
 
-    path: goldentrace.yaml as shown, None where there is none; origins: JSON Pointer of a value -> `FILE:LINE`, the variable
-    or the option; documents: the files, for errors about values that are only found wrong later.
+    path: goldentrace.yaml as shown, None where there is none; origins: JSON Pointer of a value -> `FILE:LINE`, the
+    variable or the option; documents: the files, for errors about values that are only found wrong later.
     """
 
     config: Config
@@ -66,8 +66,9 @@ class LoadedConfig:
 def read_config(yaml: tuple[bytes, str] | None = None, pyproject: tuple[bytes, str] | None = None) -> LoadedConfig:
     """Return the configuration of a project from the bytes and paths of its files.
 
-    Raises: ConfigError naming file, line and pointer for what is not YAML or TOML, an unknown key (with the nearest known
-    one), a wrong value, a scenario name that is no file name or meets another one, a path that leaves the project.
+    Raises: ConfigError naming file, line and pointer for what is not YAML or TOML, an unknown key (with the nearest
+    known one), a wrong value, a scenario name that is no file name or meets another one, a path that leaves the
+    project.
     """
     documents: list[tuple[YamlDocument, str]] = []
     if yaml is not None:

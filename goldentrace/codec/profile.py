@@ -1,7 +1,7 @@
 """Profiles: YAML to `Profile`, `extends` merged, and the digest of what alters normalization.
 
-The shipped `default@1` is all defaults; its file is known by its checksum, so that the common run loads no YAML. A file that
-says anything else is read. This module must not look for files: texts are passed in.
+The shipped `default@1` is all defaults; its file is known by its checksum, so that the common run loads no YAML. A file
+that says anything else is read. This module must not look for files: texts are passed in.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ Finder = Callable[[str], tuple[bytes, str] | None]
 def read_profile(data: bytes, path: str, find: Finder | None = None) -> Profile:
     """Return the profile that a file holds, merged with those that it extends.
 
-    find: gives the file of a profile that `extends` names. Mappings are merged key by key, lists and plain values replace.
-    Raises: ConfigError naming file, line and pointer for an unknown key (with the nearest one) and a wrong value; where
-    `extends` names nothing, or leads back to itself.
+    find: gives the file of a profile that `extends` names. Mappings are merged key by key, lists and plain values
+    replace. Raises: ConfigError naming file, line and pointer for an unknown key (with the nearest one) and a wrong
+    value; where `extends` names nothing, or leads back to itself.
     """
     known = KNOWN_FILES.get(hashlib.sha256(data).hexdigest())
     if known is not None:
@@ -69,7 +69,8 @@ def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def profile_hash(profile: Profile) -> str:
-    """Return the digest that goldens carry: over what alters normalization, not over severities, tolerances or rules."""
+    """Return the digest that goldens carry: over what alters normalization, not over severities, tolerances or
+    rules."""
     return digest(canonical(profile.normalizing()), LEAF_DIGITS)
 
 

@@ -1,8 +1,8 @@
 """YAML as JSON values with the line of every value, so that an error can point at what a person wrote.
 
-Read with the safe loader's own rules. What JSON has no form for is an error or stays text, repeated keys are an error, and
-size, depth and what aliases expand to are bounded before a value is built. yaml itself is imported on the first use: it costs
-as much as a whole diff. This module must not know what a document is for.
+Read with the safe loader's own rules. What JSON has no form for is an error or stays text, repeated keys are an error,
+and size, depth and what aliases expand to are bounded before a value is built. yaml itself is imported on the first
+use: it costs as much as a whole diff. This module must not know what a document is for.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,8 @@ _NUMBER_TAGS: Final = frozenset({_TAG + "int", _TAG + "float"})
 
 @dataclass(slots=True)
 class YamlDocument:
-    """The value of a file, and by JSON Pointer the 1-based line of the key or item there. path: as people know the file."""
+    """The value of a file, and by JSON Pointer the 1-based line of the key or item there. path: as people know the
+    file."""
 
     value: Any
     path: str
@@ -48,8 +49,8 @@ class YamlDocument:
     def convert(self, kind: Any, *, value: Any = None, pointer: str = "") -> Any:
         """Return the value as a type of msgspec Structs, dicts, lists and plain types.
 
-        value, pointer: a part of the document, default the whole. Raises: ConfigError naming file, line and pointer for an
-        unknown key (with the nearest known one), a missing key and a wrong type.
+        value, pointer: a part of the document, default the whole. Raises: ConfigError naming file, line and pointer for
+        an unknown key (with the nearest known one), a missing key and a wrong type.
         """
         value = self.value if value is None and not pointer else value
         _check(self, value, kind, pointer)
@@ -87,9 +88,9 @@ def read_yaml(
 ) -> YamlDocument:
     """Return the one document of a YAML file; an empty file has the value None.
 
-    Kept as text: dates, and what YAML 1.1 reads as base 60 (`12:30`). Keys are text; plain integers as keys become text.
-    Raises: ConfigError naming file and line for bytes that are no YAML, more than one document, an unknown tag, a repeated
-    key, NaN, and anything beyond the limits.
+    Kept as text: dates, and what YAML 1.1 reads as base 60 (`12:30`). Keys are text; plain integers as keys become
+    text. Raises: ConfigError naming file and line for bytes that are no YAML, more than one document, an unknown tag, a
+    repeated key, NaN, and anything beyond the limits.
     """
     import yaml
 
@@ -169,7 +170,9 @@ class _Builder:
             open_nodes.discard(id(node))
             sizes[id(node)] = total
             if total > self._max_values:
-                raise self._error(f"more than {self._max_values:,} values, aliases counted", node, "", "use fewer aliases")
+                raise self._error(
+                    f"more than {self._max_values:,} values, aliases counted", node, "", "use fewer aliases"
+                )
             return total
 
         size(root)
@@ -232,7 +235,8 @@ class _Builder:
 
 
 def _check(document: YamlDocument, value: Any, kind: Any, pointer: str) -> None:
-    """Refuse unknown and missing keys and wrong types, at their own place: msgspec's messages know no keys of mappings."""
+    """Refuse unknown and missing keys and wrong types, at their own place: msgspec's messages know no keys of
+    mappings."""
     kind = _inner(kind, value)
     origin = get_origin(kind)
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
@@ -279,7 +283,12 @@ def _converted(document: YamlDocument, value: Any, kind: Any, pointer: str) -> A
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        choices = [str(choice) for member in (kind, *get_args(kind)) if get_origin(member) is Literal for choice in get_args(member)]
+        choices = [
+            str(choice)
+            for member in (kind, *get_args(kind))
+            if get_origin(member) is Literal
+            for choice in get_args(member)
+        ]
         if choices and isinstance(value, str):
             raise document.error(pointer, f"{value!r} is no choice here", suggest(value, choices)) from None
         what = str(error).partition(" - at ")[0].replace("`", "")

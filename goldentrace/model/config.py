@@ -12,8 +12,8 @@ from goldentrace.model.profile import Severity
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
-MaxCount: TypeAlias = Count | None | UnsetType
-MaxAmount: TypeAlias = Amount | None | UnsetType
+MaxCount: TypeAlias = Count | UnsetType | None
+MaxAmount: TypeAlias = Amount | UnsetType | None
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -21,7 +21,8 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class ToolLimits(_Section, frozen=True, kw_only=True):
-    """Limits of one tool. max_calls: operations; max_elapsed_ms: of one operation, from its first start to its last end."""
+    """Limits of one tool. max_calls: operations; max_elapsed_ms: of one operation, from its first start to its last
+    end."""
 
     max_calls: MaxCount = UNSET
     max_elapsed_ms: MaxAmount = UNSET
@@ -63,7 +64,8 @@ class Limits(_Section, frozen=True, kw_only=True):
 
 
 DEFAULT_LIMITS = Limits(max_wall_ms=600_000)
-"""What holds where nothing is configured: a run that hangs must end by itself, ten minutes is beyond any scripted run."""
+"""What holds where nothing is configured: a run that hangs must end by itself, ten minutes is beyond any scripted
+run."""
 
 
 class Budgets(_Section, frozen=True, kw_only=True):
@@ -131,7 +133,8 @@ class Config(_Section, frozen=True, kw_only=True):
     runs: Count | None = None
 
     def limits_of(self, scenario: Scenario, environment: str | None = None) -> Limits:
-        """Return the limits of a scenario's run: its own, then those of the environment, the project and the defaults."""
+        """Return the limits of a scenario's run: its own, then those of the environment, the project and the
+        defaults."""
         found = self.limits.over(DEFAULT_LIMITS)
         if environment is not None:
             found = self.environments[environment].limits.over(found)

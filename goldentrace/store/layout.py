@@ -1,7 +1,7 @@
 """Where things lie in a project: goldens in git, everything else under `.goldentrace/`, which ignores itself.
 
-Names of scenarios and suites are checked to be file names (`codec.config.check_name`), so every path here is lossless. This
-module must not read or write what is in a file.
+Names of scenarios and suites are checked to be file names (`codec.config.check_name`), so every path here is lossless.
+This module must not read or write what is in a file.
 """
 
 import os
@@ -21,8 +21,8 @@ _IGNORE: Final = b"# Made by goldentrace: local runs, pending goldens and rememb
 class Layout:
     """The places of one project.
 
-    folder: absolute, the one that holds goldentrace.yaml; goldens: relative to it; artifacts: where candidates, logs and
-    pending goldens go instead of `.goldentrace/`; base: absolute, what shown paths are relative to.
+    folder: absolute, the one that holds goldentrace.yaml; goldens: relative to it; artifacts: where candidates, logs
+    and pending goldens go instead of `.goldentrace/`; base: absolute, what shown paths are relative to.
     """
 
     folder: Path
@@ -77,7 +77,7 @@ class Layout:
         if not path.is_absolute():
             return str(path)
         relative = os.path.relpath(path, self.base)
-        return str(path) if relative.startswith(os.path.join("..", "..", "..")) else relative
+        return str(path) if Path(relative).parts[:3] == ("..", "..", "..") else relative
 
     def make_local(self) -> None:
         """Make `.goldentrace/`, which git ignores by a file of its own. Raises: InfrastructureError."""

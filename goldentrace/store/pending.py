@@ -1,8 +1,8 @@
 """Pending goldens: what a diff proposes, kept until a person accepts it, and bound to what it was compared with.
 
-Beside each proposed golden stands a record with the SHA-256 of the golden it would replace, the digest of the profile and the
-version of goldentrace. Where one of them is no longer what it was, the proposal is stale and is refused: nobody reviewed what
-it would do now. This module must not compare or render anything.
+Beside each proposed golden stands a record with the SHA-256 of the golden it would replace, the digest of the profile
+and the version of goldentrace. Where one of them is no longer what it was, the proposal is stale and is refused: nobody
+reviewed what it would do now. This module must not compare or render anything.
 """
 
 import hashlib
@@ -95,14 +95,16 @@ class PendingStore:
             candidate_sha256=candidate_sha256,
             changes=[
                 PendingChange(
-                    code=change.code, name=change.name, severity=change.severity, message=change.message, label=change.label,
-                    is_root=change.is_root,
+                    code=change.code, name=change.name, severity=change.severity, message=change.message,
+                    label=change.label, is_root=change.is_root,
                 )
                 for change in comparison.changes
             ],
         )  # fmt: skip
         write_atomically(path, data)
-        write_atomically(path.with_suffix(RECORD_SUFFIX), msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+        write_atomically(
+            path.with_suffix(RECORD_SUFFIX), msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+        )
         return path
 
     def drop(self, name: str, suite: str | None) -> None:
@@ -114,7 +116,9 @@ class PendingStore:
     def all(self) -> Iterator[PendingRecord]:
         """Yield every proposal, by suite and name."""
         folder = self._layout.pending_folder
-        found = sorted({*folder.glob(f"*{RECORD_SUFFIX}"), *folder.glob(f"*/*{RECORD_SUFFIX}")}) if folder.is_dir() else []
+        found = (
+            sorted({*folder.glob(f"*{RECORD_SUFFIX}"), *folder.glob(f"*/*{RECORD_SUFFIX}")}) if folder.is_dir() else []
+        )
         for path in found:
             if path.with_suffix(".jsonl").is_file():
                 yield self._read(path)
@@ -143,7 +147,8 @@ class PendingStore:
         return data
 
     def staleness(self, record: PendingRecord, profile_hash: str | None) -> str | None:
-        """Return why a proposal no longer holds, None if it does. profile_hash: that of its profile now, None if gone."""
+        """Return why a proposal no longer holds, None if it does. profile_hash: that of its profile now, None if
+        gone."""
         if record.tool_version != goldentrace.__version__:
             return f"it was made by goldentrace {record.tool_version}, this is {goldentrace.__version__}"
         if profile_hash != record.profile_hash:

@@ -1,7 +1,7 @@
 """Profiles on disk: the project's `normalizers/` first, then those that are shipped with the package.
 
-Also the gate of a golden: its profile must still be there and say what it said. This module must not know what a profile
-means for a trace.
+Also the gate of a golden: its profile must still be there and say what it said. This module must not know what a
+profile means for a trace.
 """
 
 import os
@@ -24,7 +24,8 @@ _NAME: Final = re.compile(r"(?P<stem>[A-Za-z0-9][A-Za-z0-9._-]*)(?:@(?P<number>[
 
 @dataclass(frozen=True, slots=True)
 class LoadedProfile:
-    """A profile with the digest that goldens carry, the file it came from, and the key of its digests, if it has one."""
+    """A profile with the digest that goldens carry, the file it came from, and the key of its digests, if it has
+    one."""
 
     profile: Profile
     hash: str
@@ -77,7 +78,9 @@ class Profiles:
         """Return the full name that a name without a number means. Raises: ConfigError where there is none."""
         parts = _NAME.fullmatch(name)
         if parts is None:
-            raise ConfigError(f"{name!r} is no name of a profile", where=where, next_step="write it as NAME or NAME@NUMBER")
+            raise ConfigError(
+                f"{name!r} is no name of a profile", where=where, next_step="write it as NAME or NAME@NUMBER"
+            )
         if parts["number"] is not None:
             return name
         numbers = [int(known.rpartition("@")[2]) for known in self.names() if known.rpartition("@")[0] == name]
@@ -121,7 +124,9 @@ class Profiles:
                 continue
             except OSError as error:
                 raise ConfigError(
-                    f"the profile cannot be read: {error.strerror}", where=Where(self._shown(file)), next_step="check the file"
+                    f"the profile cannot be read: {error.strerror}",
+                    where=Where(self._shown(file)),
+                    next_step="check the file",
                 ) from None
         return None
 
@@ -144,7 +149,8 @@ def shipped_folder() -> Path:
 
 
 def check_profile(profile: Profile, path: str) -> None:
-    """Refuse what types cannot say: a wrong policy, an unknown code, a broken regular expression. Raises: ConfigError."""
+    """Refuse what types cannot say: a wrong policy, an unknown code, a broken regular expression. Raises:
+    ConfigError."""
     if profile == Profile(name=profile.name):
         return
     from goldentrace.diff.codes import CODES
@@ -187,5 +193,3 @@ def _key(profile: Profile, path: str) -> bytes | None:
             next_step=f"set {name}, as it was when the goldens were recorded",
         )  # fmt: skip
     return value.encode()
-
-

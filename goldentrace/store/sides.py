@@ -1,12 +1,12 @@
 """The two sides of a comparison, each a golden or a trace of any known format, from file to `Comparison`.
 
-One way for the command line, the test plugin and whoever else compares files, so that all give the same verdict. This module
-must not decide what a difference means.
+One way for the command line, the test plugin and whoever else compares files, so that all give the same verdict. This
+module must not decide what a difference means.
 """
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ LISTED: int = 5
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How files are read. format: name of the format, None to detect it; trace: which one, where a file holds several."""
+    """How files are read. format: name of the format, None to detect it; trace: which one, where a file holds
+    several."""
 
     format: str | None = None
     trace: str | None = None
@@ -48,8 +49,8 @@ class Side:
 def read_side(path: str | Path, reading: Reading | None = None, *, shown: str | None = None) -> Side:
     """Return what a file holds, `-` for standard input.
 
-    shown: the path as people know it. Raises: InputError for what cannot be read, holds no trace, or holds several while
-    none is named.
+    shown: the path as people know it. Raises: InputError for what cannot be read, holds no trace, or holds several
+    while none is named.
     """
     reading = reading or Reading()
     document = open_document(path, max_bytes=reading.max_bytes)
@@ -76,11 +77,13 @@ def one_trace(document: Document, reading: Reading) -> Trace:
     if reading.trace is None and len(names) > 1:
         raise InputError(
             "holds several traces", where=Where(document.name),
-            next_step=f"name one with --trace ({', '.join(names[:LISTED])}, …), or split it: goldentrace import FILE -o DIR",
+            next_step=f"name one with --trace ({', '.join(names[:LISTED])}, …), or split it: goldentrace import",
         )  # fmt: skip
     if chosen is None:
         listed = ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")
-        raise InputError(f"holds no trace {reading.trace!r}", where=Where(document.name), next_step=f"it holds {listed}")
+        raise InputError(
+            f"holds no trace {reading.trace!r}", where=Where(document.name), next_step=f"it holds {listed}"
+        )
     return chosen
 
 
@@ -94,7 +97,7 @@ class Terms:
     profiles: Profiles
     profile: str = "default"
     backoff: Mapping[str, Any] | None = None
-    options: CompareOptions = CompareOptions()
+    options: CompareOptions | None = None
     record: str = "goldentrace record SCENARIO"
 
 
@@ -102,17 +105,25 @@ def compare_sides(golden: Side, candidate: Side, terms: Terms) -> tuple[Comparis
     """Return what differs between two files, and the profile they were compared under.
 
     The golden's profile counts, else the candidate's if that is a golden, else the one of the terms. Raises:
-    NotComparableError where a golden's profile is gone or says something else, or two goldens were made with two profiles;
-    InputError where arguments are no JSON.
+    NotComparableError where a golden's profile is gone or says something else, or two goldens were made with two
+    profiles; InputError where arguments are no JSON.
     """
     loaded = profile_of(golden, candidate, terms)
     cache = ArgumentCache()
     first, second = normal_of(golden, loaded, cache), normal_of(candidate, loaded, cache)
-    comparison = compare(first, second, loaded.profile, backoff=terms.backoff, options=terms.options)
+    options = replace(terms.options or CompareOptions(), far=_align_far)
+    comparison = compare(first, second, loaded.profile, backoff=terms.backoff, options=options)
     for normal, side in ((first, golden), (second, candidate)):
         if comparison.changes and side.trace is not None:
             place_in_time(normal, side.trace)
     return comparison, loaded
+
+
+def _align_far(golden: Sequence[int], candidate: Sequence[int]) -> tuple[list[tuple[int, int]], bool] | None:
+    """The aligner of very long runs, imported when there is one."""
+    from goldentrace.store.far_alignment import align_far
+
+    return align_far(golden, candidate)
 
 
 def profile_of(golden: Side, candidate: Side, terms: Terms) -> LoadedProfile:
@@ -142,4 +153,14 @@ def normal_of(side: Side, loaded: LoadedProfile, cache: ArgumentCache | None = N
     return normalize(side.trace, loaded.profile, loaded.hash, key=loaded.key, cache=cache)
 
 
-__all__ = ["CompareOptions", "Reading", "Side", "Terms", "as_golden", "compare_sides", "normal_of", "one_trace", "read_side"]
+__all__ = [
+    "CompareOptions",
+    "Reading",
+    "Side",
+    "Terms",
+    "as_golden",
+    "compare_sides",
+    "normal_of",
+    "one_trace",
+    "read_side",
+]

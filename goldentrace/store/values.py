@@ -1,8 +1,9 @@
 """Remembered values: digest -> value of runs on this machine, so that a diff can print `49.99 → 499.99`.
 
-A golden holds digests only. The values lie under `.goldentrace/values/`, which git ignores; they were redacted before they
-came here, are bounded in size and number, and are read for display alone: no verdict may depend on them. Lines are appended in
-one write each, so that several programs may write at once; a line that was lost or torn costs a display, nothing else.
+A golden holds digests only. The values lie under `.goldentrace/values/`, which git ignores; they were redacted before
+they came here, are bounded in size and number, and are read for display alone: no verdict may depend on them. Lines are
+appended in one write each, so that several programs may write at once; a line that was lost or torn costs a display,
+nothing else.
 """
 
 import os
@@ -122,8 +123,8 @@ def _leaves(normal: NormalTrace) -> Iterable[tuple[str, Any]]:
 
 
 def show_values(comparison: Comparison, store: ValueStore | None) -> None:
-    """Put the golden's values in place of its digests in the changes, where they are known: from the run that was given as
-    golden, else from the store."""
+    """Put the golden's values in place of its digests in the changes, where they are known: from the run that was given
+    as golden, else from the store."""
     for change in comparison.changes:
         if isinstance(change.expected, str) and _DIGEST.fullmatch(change.expected) is not None:
             is_there, value = _known(comparison, change, store)

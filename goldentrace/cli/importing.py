@@ -1,0 +1,166 @@
+"""`goldentrace import`: a foreign format to goldentrace/1."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from goldentrace.cli.options import max_bytes_option, option, output_options, packed
+from goldentrace.cli.output import Output
+from goldentrace.cli.terminal import columns, is_colored, width_of
+from goldentrace.codec.config import check_name
+from goldentrace.codec.trace import encode_event
+from goldentrace.errors import ConfigError, InputError, Where
+from goldentrace.exitcodes import OK
+from goldentrace.model.trace import Trace
+from goldentrace.sources.coverage import coverage_table
+from goldentrace.sources.document import MAX_BYTES, open_document
+from goldentrace.sources.registry import document_traces, trace_name
+from goldentrace.store.atomic import write_atomically
+from goldentrace.store.layout import make_folder
+from goldentrace.store.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for. target: file or folder; trace: which one."""
+
+    target: str | None
+    source_format: str | None
+    trace_id: str | None
+    is_list: bool
+    max_bytes: int | None
+
+
+@click.command("import")
+@click.argument("file", metavar="FILE")
+@packed(
+    "request",
+    Request,
+    option(
+        "-o", "--output", "target", metavar="OUT|DIR", help="File to write; a folder where FILE holds several traces."
+    ),
+    option("--format", "source_format", metavar="NAME", help="Format of FILE; default: detected by content."),
+    option("--trace", "trace_id", metavar="ID", help="Import only this trace."),
+    option("--list", "is_list", is_flag=True, help="List the traces, write nothing."),
+    max_bytes_option,
+)
+@output_options()
+def importing(file: str, request: Request, output: Output) -> int:
+    """Convert a trace of any known format to goldentrace/1.
+
+    FILE: - for standard input. What the source did not record is said on stderr, with the reason. Without -o the one
+    trace goes to standard output.
+    """
+    traces = _traces(file, request)
+    if request.is_list:
+        return _list(traces, output)
+    target = None if request.target in (None, "-") else Path(str(request.target))
+    if target is not None and (target.is_dir() or str(request.target).endswith("/")):
+        return _write_each(traces, target, output)
+    first = next(traces)
+    second = next(traces, None)
+    if second is not None:
+        raise InputError(
+            "holds several traces",
+            where=Where(first.path),
+            next_step=f"name a folder with -o DIR/, or one with --trace ({trace_name(first)}, {trace_name(second)}, …)",
+        )
+    _tell(first, output)
+    data = _encoded(first)
+    if target is None:
+        output.put_bytes(data)
+    else:
+        make_folder(target.parent)
+        write_atomically(target, data)
+    return OK
+
+
+def _traces(file: str, request: Request) -> Iterator[Trace]:
+    """The traces of a file, or the one that is meant. Raises: InputError where there is none of that name."""
+    document = open_document(file, max_bytes=request.max_bytes or MAX_BYTES)
+    names: list[str] = []
+    is_found = False
+    for trace in document_traces(document, request.source_format):
+        name = trace_name(trace)
+        names.append(name)
+        if request.trace_id is None or request.trace_id in (name, trace.start.trace_id):
+            is_found = True
+            yield trace
+            if request.trace_id is not None:
+                return
+    if not is_found:
+        listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        raise InputError(
+            f"holds no trace {request.trace_id!r}", where=Where(document.name), next_step=f"it holds {listed}"
+        )
+
+
+def _list(traces: Iterator[Trace], output: Output) -> int:
+    rows = []
+    for trace in traces:
+        counts = coverage_table(trace)
+        rows.append((trace_name(trace), f"{counts.calls} calls", f"{counts.results} results", trace.format))
+    if output.format == "json":
+        keys = ("trace", "calls", "results", "format")
+        output.put_json({"command": "import", "traces": [dict(zip(keys, row, strict=True)) for row in rows]})
+    else:
+        output.put("".join(f"{line}\n" for line in columns(rows)))
+    return OK
+
+
+def _write_each(traces: Iterator[Trace], folder: Path, output: Output) -> int:
+    make_folder(folder)
+    written: set[str] = set()
+    for trace in traces:
+        name = _file_name(trace_name(trace), written)
+        written.add(name.casefold())
+        write_atomically(folder / f"{name}.jsonl", _encoded(trace))
+        _tell(trace, output, level=1)
+    output.say(f"{len(written)} traces written to {folder}")
+    return OK
+
+
+def _file_name(name: str, taken: set[str]) -> str:
+    """A name as a file name that no earlier trace has; what no file system takes becomes a dash."""
+    try:
+        check_name(name, "trace")
+        plain = name
+    except ConfigError:
+        plain = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in name)[:100]
+        plain = plain.strip(".-") or "trace"
+    number, found = 1, plain
+    while found.casefold() in taken:
+        number += 1
+        found = f"{plain}-{number}"
+    return found
+
+
+def _encoded(trace: Trace) -> bytes:
+    events = Storage().events(trace.events)
+    return b"".join(encode_event(event) for event in replace(trace, events=events).events)
+
+
+def _tell(trace: Trace, output: Output, *, level: int = 0) -> None:
+    from goldentrace.report.coverage import render_coverage
+
+    if output.verbosity < level:
+        return
+    text: Any = render_coverage(
+        coverage_table(trace),
+        trace.path,
+        trace.format,
+        width=width_of(output.width),
+        color=is_colored("auto", _stderr()),
+    )
+    output.say(text.rstrip("\n"))
+    for note in trace.notes:
+        output.say(f"  note: {note.text}" + (f" (line {note.line})" if note.line is not None else ""))
+
+
+def _stderr() -> Any:
+    import sys
+
+    return sys.stderr

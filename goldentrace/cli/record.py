@@ -1,0 +1,245 @@
+"""`goldentrace record`: runs scenarios and writes their goldens, or makes one from a file."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+import msgspec
+
+from goldentrace.cli.child_command import CommandWithChild
+from goldentrace.cli.linting import lint_trace
+from goldentrace.cli.options import jobs_option, option, output_options, packed, project_options, reading_options
+from goldentrace.cli.output import Output
+from goldentrace.cli.project import Chosen, Project
+from goldentrace.cli.recording import Draft, constants, draft, repeat, unstable
+from goldentrace.cli.running import run_scenarios
+from goldentrace.cli.terminal import is_colored, printable, width_of
+from goldentrace.errors import ConfigError, GoldentraceError, InputError, Where
+from goldentrace.exitcodes import CHANGED, NO_VERDICT, OK
+from goldentrace.model.report import Report, TraceReport
+from goldentrace.model.trace import Trace
+from goldentrace.store.goldens import goldens_lock, write_golden
+from goldentrace.store.pending import PendingStore
+from goldentrace.store.sides import Reading, read_side
+from goldentrace.store.values import ValueStore
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for. source: FILE of --from; verify: how many more runs."""
+
+    source: str | None
+    suite: str | None
+    description: str | None
+    verify: int | None
+    jobs: int | None
+    allow_incomplete: bool
+    allow_defects: bool
+
+
+@click.command(cls=CommandWithChild)
+@click.argument("scenarios", nargs=-1, metavar="SCENARIO…", required=True)
+@packed(
+    "request",
+    Request,
+    option("--from", "source", metavar="FILE", help="Make the golden from a trace of any known format."),
+    option("--suite", metavar="NAME", help="Suite of a scenario that the configuration does not have."),
+    option("--description", metavar="TEXT", help="Why the golden exists, for its header."),
+    option("--verify", type=click.IntRange(1, 100), metavar="N", help="Run N more times; refuse what is not stable."),
+    option("--allow-incomplete", is_flag=True, help="Record what is there of a run that was cut off."),
+    option("--allow-defects", is_flag=True, help="Record a run although the rules find defects in it."),
+    jobs_option,
+)
+@reading_options
+@project_options
+@output_options()
+@click.pass_obj
+def record(
+    command: tuple[str, ...],
+    scenarios: tuple[str, ...],
+    request: Request,
+    project: Project,
+    reading: Reading,
+    output: Output,
+) -> int:
+    """Run scenarios and write their goldens.
+
+    SCENARIO names scenarios, suites or patterns. CMD, after --, is run in place of the configured command. With --from
+    FILE nothing is run, and the scenario need not be in the configuration. A golden is rewritten as a whole; lines of
+    which nothing changed stay as they are.
+    """
+    project.ci.guard("goldens are not recorded")
+    chosen = _chosen(project, scenarios, request, command)
+    session = _Session(project, output, request, command)
+    if request.source is not None:
+        traces: dict[str, Trace | GoldentraceError] = {chosen[0].name: _from_file(request.source, reading)}
+    else:
+        traces = session.run(chosen)
+    with goldens_lock(project.layout, "goldens are being recorded"):
+        return session.record_all(chosen, traces)
+
+
+def _chosen(project: Project, names: tuple[str, ...], request: Request, command: tuple[str, ...]) -> list[Chosen]:
+    if request.source is None and not command:
+        found = project.select(names)
+    elif len(names) != 1:
+        raise ConfigError(f"one scenario is needed, {len(names)} are named", next_step="record them one after another")
+    elif request.source is not None and command:
+        raise ConfigError("--from FILE and a command were both given", next_step="leave one of them out")
+    else:
+        found = [project.choose(names[0], request.suite)]
+    if request.source is not None and request.verify is not None:
+        raise ConfigError("--verify runs the scenario, --from does not", next_step="leave one of them out")
+    if request.description is None:
+        return found
+    return [
+        replace(one, scenario=msgspec.structs.replace(one.scenario, description=request.description)) for one in found
+    ]
+
+
+def _from_file(source: str, reading: Reading) -> Trace:
+    side = read_side(source, reading)
+    if side.trace is None:
+        raise InputError(
+            "this is a golden already: values are not in it", where=Where(side.path),
+            next_step="record from the trace that it was made of",
+        )  # fmt: skip
+    return side.trace
+
+
+def _candidate(project: Project, chosen: Chosen) -> Trace:
+    path = project.layout.candidate(chosen.name, chosen.suite)
+    side = read_side(path, Reading(), shown=project.shown(path))
+    assert side.trace is not None, "a run leaves a trace"
+    return side.trace
+
+
+class _Session:
+    """One call of `record`: what is written, what is refused, and the code that follows."""
+
+    def __init__(self, project: Project, output: Output, request: Request, command: tuple[str, ...]) -> None:
+        self.project = project
+        self.output = output
+        self.request = request
+        self.command = command
+        self.documents: list[dict[str, Any]] = []
+        self.refused: list[TraceReport] = []
+        self.code = OK
+
+    def run(self, chosen: Sequence[Chosen]) -> dict[str, Trace | GoldentraceError]:
+        """Run scenarios once and read what they left."""
+        jobs = self.request.jobs or self.project.loaded.config.jobs
+        runs = run_scenarios(self.project, chosen, self.output, jobs=jobs, command=self.command)
+        traces: dict[str, Trace | GoldentraceError] = {}
+        for one in chosen:
+            result = runs[one.name]
+            traces[one.name] = result if isinstance(result, GoldentraceError) else _candidate(self.project, one)
+        return traces
+
+    def record_all(self, chosen: Sequence[Chosen], traces: dict[str, Trace | GoldentraceError]) -> int:
+        errors: list[GoldentraceError] = []
+        for one in chosen:
+            trace = traces[one.name]
+            try:
+                if isinstance(trace, GoldentraceError):
+                    raise trace
+                self.record_one(one, trace)
+            except GoldentraceError as error:
+                if len(chosen) == 1:
+                    raise
+                errors.append(error)
+                self.output.say(f"goldentrace: {one.name}: {error}", level=-1)
+                self.documents.append({"scenario": one.name, "status": "failed", "what": error.what})
+        if self.refused:
+            self.code = self._show_refused()
+        if errors:
+            self.code = NO_VERDICT
+        if self.output.format == "json" and not self.refused:
+            self.output.put_json({"command": "record", "goldens": self.documents, "exit_code": self.code})
+        return self.code
+
+    def record_one(self, chosen: Chosen, trace: Trace) -> None:
+        one = draft(self.project, chosen, trace, may_be_incomplete=self.request.allow_incomplete)
+        shown = self.project.shown(one.path)
+        lint = lint_trace(self.project, trace, one.new.normal, one.loaded.profile, chosen.scenario)
+        if lint is not None and not self.request.allow_defects:
+            report = TraceReport(chosen.name, candidate_path=trace.path, lint=lint)
+            if report.count("error"):
+                self.refused.append(report)
+                self.output.say(
+                    f"{chosen.name}: not recorded: the run has defects (--allow-defects records it)", level=-1
+                )
+                return
+        if self.request.verify and not self._is_stable(one, shown):
+            return
+        write_golden(self.project.layout, one.path, one.new.data)
+        ValueStore(self.project.layout).remember(one.new.normal)
+        PendingStore(self.project.layout).drop(chosen.name, chosen.suite)
+        self._tell(one, shown)
+
+    def _is_stable(self, one: Draft, shown: str) -> bool:
+        """Run N more times; does every run keep to the golden?"""
+        traces: list[Trace] = []
+        for number in range(self.request.verify or 0):
+            result = self.run([one.chosen])[one.chosen.name]
+            if isinstance(result, GoldentraceError):
+                raise result
+            comparison = repeat(one, result)
+            if comparison.changes or comparison.not_comparable:
+                self.refused.append(unstable(one, comparison, shown))
+                self.output.say(
+                    f"{one.chosen.name}: not recorded: run {number + 2} differs from the first one", level=-1
+                )
+                return False
+            traces.append(result)
+        for label, pointer in constants(one, traces):
+            self.output.say(
+                f"{one.chosen.name}: {label} {pointer} was the same in all {len(traces) + 1} runs; as a value it would
+                be " f"compared: ids: {{ignore_keys: [{pointer}]}} in the profile"
+            )
+        return True
+
+    def _show_refused(self) -> int:
+        report = Report("record", self.refused, config_path=self.project.loaded.path)
+        self.output.write(report)
+        return report.exit_code if report.exit_code != OK else CHANGED
+
+    def _tell(self, one: Draft, shown: str) -> None:
+        lines = one.new.data.count(b"\n")
+        new = one.new
+        changed = f", {new.changed_lines} changed" if one.word == "rewritten" else ""
+        if new.note is not None:
+            self.output.say(f"{one.chosen.name}: {new.note}; it was replaced as a whole")
+        if self.output.format == "json":
+            self.documents.append(_document(one, shown, lines))
+            return
+        from goldentrace.report.masked import render_masked_summary
+
+        self.output.put(
+            f"{printable(one.chosen.name)}  {one.word.upper()}  {printable(shown)}  {lines} lines{changed}\n"
+        )
+        width, color = width_of(self.output.width), is_colored(self.output.color)
+        if self.output.verbosity >= 0:
+            self.output.put(render_masked_summary(new.normal, width=width, color=color))
+
+
+def _document(one: Draft, shown: str, lines: int) -> dict[str, Any]:
+    normal = one.new.normal
+    made_up = [
+        {"call": operation.label, "pointer": pointer, "written": leaf}
+        for operation in normal.operations
+        for pointer, leaf in sorted(operation.args.items())
+        if isinstance(leaf, str) and "<new:" in leaf
+    ]
+    return {
+        "scenario": one.chosen.name,
+        "status": one.word,
+        "golden": shown,
+        "lines": lines,
+        "changed_lines": one.new.changed_lines if one.new.old is not None else lines,
+        "profile": one.loaded.profile.name,
+        "masked": dict(Counter(masked.rule for masked in normal.masked)),
+        "new_ids": made_up,
+    }

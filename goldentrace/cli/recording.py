@@ -1,0 +1,113 @@
+"""From a run to its golden, step by step, each of which may refuse: incomplete, defective, unstable.
+
+What `record` decides, without printing or choosing scenarios.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from goldentrace.cli.project import Chosen, Project
+from goldentrace.diff.differ import compare
+from goldentrace.errors import InputError, Where
+from goldentrace.model.change import Change, Comparison
+from goldentrace.model.finding import LintResult
+from goldentrace.model.report import TraceReport
+from goldentrace.model.trace import Trace
+from goldentrace.normalize.pipeline import normalize
+from goldentrace.store.goldens import NewGolden, make_golden
+from goldentrace.store.profiles import LoadedProfile
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A golden that is not written yet. lint: what the rules say of the run."""
+
+    chosen: Chosen
+    loaded: LoadedProfile
+    new: NewGolden
+    path: Path
+    trace: Trace
+    lint: LintResult | None = None
+
+    @property
+    def word(self) -> str:
+        """new, rewritten or unchanged."""
+        if self.new.old is None:
+            return "new"
+        return "unchanged" if self.new.old == self.new.data else "rewritten"
+
+
+def draft(project: Project, chosen: Chosen, trace: Trace, *, may_be_incomplete: bool) -> Draft:
+    """Return the golden that a run would become.
+
+    Raises: InputError for a run that is incomplete or did nothing; ConfigError for the profile.
+    """
+    if trace.incomplete is not None and not may_be_incomplete:
+        raise InputError(
+            f"the run is incomplete: {trace.incomplete}",
+            where=Where(trace.path),
+            next_step="record a whole run, or pass --allow-incomplete",
+        )
+    scenario, layout = chosen.scenario, project.layout
+    loaded = project.profiles.load(project.profile_name(scenario))
+    path = layout.golden(chosen.name, chosen.suite)
+    new = make_golden(trace, loaded, name=chosen.name, scenario=scenario, path=path, shown=layout.shown(path))
+    return Draft(chosen, loaded, new, path, trace)
+
+
+def repeat(one: Draft, trace: Trace) -> Comparison:
+    """Compare a further run with the golden that is to be written. Raises: InputError."""
+    normal = normalize(trace, one.loaded.profile, one.loaded.hash, key=one.loaded.key)
+    return compare(one.new.golden, normal, one.loaded.profile, backoff=one.chosen.scenario.backoff)
+
+
+def constants(one: Draft, traces: Sequence[Trace]) -> list[tuple[str, str]]:
+    """Return (label, pointer) of the ids that no result supplied and that were the same in every run: they are no
+    ids."""
+    runs = [normalize(trace, one.loaded.profile, one.loaded.hash, key=one.loaded.key) for trace in (one.trace, *traces)]
+    found: list[tuple[str, str]] = []
+    for index, operation in enumerate(runs[0].operations):
+        for pointer, leaf in operation.args.items():
+            if isinstance(leaf, str) and leaf.startswith("<new:"):
+                values = [run.payloads.argument(index, pointer) if run.payloads else (False, None) for run in runs]
+                if all(value == values[0] and value[0] for value in values):
+                    found.append((operation.label, pointer))
+    return found
+
+
+SETTINGS = {
+    "GT101": "arguments: {{ignore: [{pointer}]}} in the profile, if the value does not matter",
+    "GT104": "tools: {{{tool}: {{access: read}}}} in the profile, if it only reads",
+    "GT106": "compare: {{parallel_order: any}} in the profile",
+    "GT108": "results: {{compare: status}} in the profile",
+    "GT109": "ids: {{ignore_keys: [{pointer}]}} in the profile, if this is no id",
+    "GT401": "backoff: {{policy: …}} in the scenario, with the retry policy that the agent uses",
+    "GT402": "backoff: {{policy: …}} in the scenario, with the retry policy that the agent uses",
+    "GT404": "backoff: {{policy: …}} in the scenario, with the retry policy that the agent uses",
+}
+"""Code of a change -> the setting under which it would be none."""
+
+NO_SETTING = "no setting covers this: script the model and the tools (`model:`, `faults:`), so that runs repeat"
+
+
+def setting_for(change: Change) -> str:
+    """Return the setting that would cover a change between two runs of unchanged code."""
+    if change.hint is not None:
+        return change.hint
+    form = SETTINGS.get(change.code)
+    pointer = change.pointers[0] if change.pointers else "…"
+    return NO_SETTING if form is None else form.format(pointer=pointer, tool=change.tool_name or "TOOL")
+
+
+def with_settings(comparison: Comparison) -> Comparison:
+    """Return a comparison whose changes each name the setting that would cover them."""
+    for change in comparison.changes:
+        change.hint = setting_for(change)
+    return comparison
+
+
+def unstable(one: Draft, comparison: Comparison, shown: str) -> TraceReport:
+    """Return the report of a golden that further runs do not keep to."""
+    kept = replace(with_settings(comparison))
+    return TraceReport(one.chosen.name, shown, comparison.candidate.path, kept)

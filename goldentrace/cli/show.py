@@ -1,0 +1,73 @@
+"""`goldentrace show`: the timeline of one trace."""
+
+import time
+from pathlib import Path
+
+import click
+
+from goldentrace.cli.options import option, output_options, project_options, reading_options
+from goldentrace.cli.output import Output
+from goldentrace.cli.project import Project
+from goldentrace.cli.terminal import is_colored, width_of
+from goldentrace.codec.golden import golden_lines
+from goldentrace.exitcodes import OK
+from goldentrace.model.normal import NormalTrace
+from goldentrace.normalize.offsets import place_in_time
+from goldentrace.store.sides import Reading, Side, normal_of, read_side
+
+FOLLOW_S = 0.3
+"""Between two looks at a trace that is being written."""
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@option("--follow", is_flag=True, help="Go on showing a trace while it is being written.")
+@reading_options
+@project_options
+@output_options()
+def show(file: str, project: Project, reading: Reading, output: Output, *, follow: bool) -> int:
+    """Show the timeline of one trace: offset, turn, event, call, what came of it, waits.
+
+    FILE: a golden or a trace of any known format, - for standard input. An incomplete recording is shown as far as it
+    goes, and says so.
+    """
+    side = read_side(file, reading)
+    if output.format == "json":
+        kind = "golden" if side.trace is None else "normalized"
+        output.put_json(
+            {"command": "show", "path": side.path, "events": golden_lines(_normal(side, project), kind=kind)}
+        )
+        return OK
+    shown = _timeline(side, project, output)
+    output.put(shown)
+    while follow and side.trace is not None and side.trace.incomplete is not None and file != "-":
+        size = Path(file).stat().st_size
+        time.sleep(FOLLOW_S)
+        if Path(file).stat().st_size != size:
+            side = read_side(file, reading)
+            longer = _timeline(side, project, output)
+            output.put(_what_is_new(shown, longer))
+            shown = longer
+    return OK
+
+
+def _timeline(side: Side, project: Project, output: Output) -> str:
+    from goldentrace.report.timeline import render_timeline
+
+    normal = _normal(side, project)
+    return render_timeline(normal, side.trace, width=width_of(output.width), color=is_colored(output.color))
+
+
+def _normal(side: Side, project: Project) -> NormalTrace:
+    if side.golden is not None:
+        return side.golden
+    assert side.trace is not None, "a side is a golden or a trace"
+    normal = normal_of(side, project.profiles.load(project.profile_name()))
+    place_in_time(normal, side.trace)
+    return normal
+
+
+def _what_is_new(before: str, after: str) -> str:
+    """The lines that a longer timeline has behind those that were shown."""
+    known = before.splitlines(keepends=True)
+    return "".join(line for line in after.splitlines(keepends=True) if line not in known)

@@ -1,0 +1,202 @@
+"""From the files of a run to its one trace: shards and server journals joined, cut at the limit, ended, storable.
+
+What a limit means is settled here from the events alone, so that it does not depend on how fast the command was
+stopped: what the agent did after the event that passed the limit is left out, and counted. This module must not start
+or stop anything.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from goldentrace.codec.shards import merge
+from goldentrace.codec.trace import encode_event, read_trace
+from goldentrace.errors import InfrastructureError, Where
+from goldentrace.model.event import (
+    AnyEvent,
+    Limit,
+    ModelTurn,
+    ToolCall,
+    TraceEnd,
+    TraceStart,
+)
+from goldentrace.model.trace import Trace
+from goldentrace.runner.job import Breach, Job
+from goldentrace.runner.metering import TraceMeter
+from goldentrace.store.claim import shard_paths
+from goldentrace.store.clock import Moment, format_time
+from goldentrace.store.storage import Storage
+
+
+def read_run(file: Path, shown: str) -> tuple[Trace, str | None]:
+    """Return what the agent wrote, FILE and its shards as one trace, and why it is not whole, None if it is.
+
+    A FILE that only lacks its trace_end is whole: the agent need not write one. A recorder always writes it, except
+    where it could not record something or was killed. Raises: InputError naming the damaged line.
+    """
+    traces: list[Trace] = []
+    lacking: list[str] = []
+    for path in shard_paths(file):
+        data = path.read_bytes()
+        if not data:
+            continue  # a process that was ended between making the file and writing to it
+        trace = read_trace(data, shown + path.name.removeprefix(file.name))
+        traces.append(trace)
+        is_own_matter = path == file and not _is_torn(trace) and not _is_recorders(trace.events)
+        if trace.incomplete is not None and not is_own_matter:
+            lacking.append(f"{trace.path}: {trace.incomplete}")
+    return merge(traces), "; ".join(lacking) or None
+
+
+def _is_torn(trace: Trace) -> bool:
+    return any("torn" in note.text for note in trace.notes)
+
+
+def _is_recorders(events: Sequence[AnyEvent]) -> bool:
+    """Did a recorder write these? Its journal numbers and times every event behind the trace_start."""
+    rest = events[1:]
+    return bool(rest) and all(event.seq is not None and event.mono_ns is not None for event in rest)
+
+
+def join(trace: Trace, model: list[AnyEvent], tools: list[AnyEvent]) -> Trace:
+    """Return the trace with what the servers saw: nothing twice, the agent's word for what it recorded itself.
+
+    model: the scripted model's side, used where the agent recorded neither turns nor calls; tools: the tool server's.
+    """
+    is_silent = not any(isinstance(event, ModelTurn | ToolCall) for event in trace.events)
+    if is_silent and (model or tools):
+        start = msgspec.structs.replace(trace.start, states=[])  # neither server can say what the agent decided
+        trace = replace(trace, events=[start, *model, *trace.events[1:]], lines=None)
+    if tools:
+        from goldentrace.faults.merge import merge_journal
+
+        trace = merge_journal(trace, tools)
+    return trace
+
+
+def check_recorded(trace: Trace, job: Job, exit_code: int) -> None:
+    """Refuse a run that nobody recorded anything of. Raises: InfrastructureError."""
+    if any(not isinstance(event, TraceStart | TraceEnd) for event in trace.events):
+        return
+    log = Where(str(job.log))
+    if exit_code != 0:
+        raise InfrastructureError(
+            f"{job.name}: the command ended with {_code(exit_code)} and recorded nothing", where=log,
+            next_step="read its output in the log",
+        )  # fmt: skip
+    raise InfrastructureError(
+        f"{job.name}: the command recorded nothing",
+        where=log,
+        next_step="have the agent append events to the file in $GOLDENTRACE_TRACE, or use `goldentrace.Recorder`",
+    )
+
+
+def _code(exit_code: int) -> str:
+    return f"exit code {exit_code}" if exit_code >= 0 else f"signal {-exit_code}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the command came to its end.
+
+    exit_code: negative for a signal; breach: the limit that it was stopped at; stopped: when that was; lacking: why
+    what it wrote is not whole.
+    """
+
+    exit_code: int
+    breach: Breach | None = None
+    stopped: Moment | None = None
+    lacking: str | None = None
+
+
+def finish(trace: Trace, job: Job, ending: Ending) -> tuple[Trace, Breach | None]:
+    """Return the trace as it is kept, and the limit that it passed.
+
+    Ended here where the agent wrote no trace_end: `unknown`, or `aborted` with the reason of the limit. Without an end
+    stays what is not whole, and what a signal cut off: no verdict can be passed on it.
+    """
+    last: TraceEnd
+    events, breach, left_out = _cut(trace.events, job, ending)
+    end = events[-1] if isinstance(events[-1], TraceEnd) else None
+    if end is not None:
+        events = events[:-1]
+    storage = Storage(job.profile.redact, job.storage)
+    if breach is not None:
+        limit = _limit_event(breach, left_out, ending.stopped)
+        last = TraceEnd(outcome="aborted", stop_reason=breach.stop_reason, ts=limit.ts, mono_ns=limit.mono_ns)
+        events = [*events, limit]
+    elif ending.lacking is not None or (end is None and ending.exit_code < 0):
+        return replace(trace, events=_numbered(storage.events(events)), lines=None), None
+    else:
+        last = end or TraceEnd(outcome="unknown", stop_reason="unknown")
+    last = msgspec.structs.replace(last, events=len(events), sha256=None, extra=_extra(last, ending, breach))
+    return replace(trace, events=_numbered(storage.events([*events, last])), lines=None, incomplete=None), breach
+
+
+def _extra(last: TraceEnd, ending: Ending, breach: Breach | None) -> dict[str, Any] | None:
+    """What the agent said at its end, and how its process ended, where that was not as usual."""
+    found = dict(last.extra or {})
+    if ending.exit_code > 0 and breach is None:
+        found["exit_code"] = ending.exit_code
+    elif ending.exit_code < 0 and breach is None:
+        found["signal"] = -ending.exit_code
+    return found or None
+
+
+def _cut(events: list[AnyEvent], job: Job, ending: Ending) -> tuple[list[AnyEvent], Breach | None, int]:
+    """The events up to the first limit that is passed, that limit, and how many events were left out behind it."""
+    meter = TraceMeter(job.limits, job.profile)
+    if meter.is_counting:
+        for index, event in enumerate(events):
+            if isinstance(event, Limit):
+                break  # the agent stopped itself, and says so
+            breach = meter.add(event)
+            if breach is not None:
+                rest = [e for e in events[index + 1 :] if not isinstance(e, TraceEnd)]
+                return events[: index + 1], breach, len(rest)
+    if ending.breach is None or any(isinstance(event, Limit) for event in events):
+        return list(events), None, 0
+    kept: list[AnyEvent] = [
+        event for event in events if not isinstance(event, TraceEnd) and not _is_after(event, ending.stopped)
+    ]
+    return kept, ending.breach, sum(not isinstance(event, TraceEnd) for event in events) - len(kept)
+
+
+def _is_after(event: AnyEvent, stopped: Moment | None) -> bool:
+    """Did this happen after the stop, as far as its clocks tell?"""
+    if stopped is None or isinstance(event, TraceStart):
+        return False
+    if event.mono_ns is not None:
+        return event.mono_ns > stopped.mono_ns
+    return event.ts is not None and event.ts > format_time(stopped.time_ns)
+
+
+def _limit_event(breach: Breach, left_out: int, stopped: Moment | None) -> Limit:
+    about: dict[str, Any] = {"tool_name": breach.tool_name} if breach.tool_name is not None else {}
+    if left_out:
+        about["events_left_out"] = left_out
+    return Limit(
+        limit=breach.limit,
+        value=_whole(breach.value),
+        max=_whole(breach.maximum),
+        extra=about or None,
+        ts=None if stopped is None else format_time(stopped.time_ns),
+        mono_ns=None if stopped is None else stopped.mono_ns,
+    )
+
+
+def _whole(value: float) -> float | int:
+    return int(value) if float(value).is_integer() else round(value, 3)
+
+
+def _numbered(events: list[AnyEvent]) -> list[AnyEvent]:
+    """The events with `seq` from 1: they come from several writers."""
+    return [msgspec.structs.replace(event, seq=number) for number, event in enumerate(events, start=1)]
+
+
+def encode_trace(trace: Trace) -> bytes:
+    """Return the file of a trace."""
+    return b"".join(encode_event(event) for event in trace.events)
