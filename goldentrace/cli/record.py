@@ -196,8 +196,8 @@ class _Session:
             traces.append(result)
         for label, pointer in constants(one, traces):
             self.output.say(
-                f"{one.chosen.name}: {label} {pointer} was the same in all {len(traces) + 1} runs; as a value it would
-                be " f"compared: ids: {{ignore_keys: [{pointer}]}} in the profile"
+                f"{one.chosen.name}: {label} {pointer} was the same in all {len(traces) + 1} runs; to have it compared "
+                f"as a value: ids: {{ignore_keys: [{pointer}]}} in the profile"
             )
         return True
 
