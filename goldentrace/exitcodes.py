@@ -7,5 +7,5 @@ OK: Final = 0
 CHANGED: Final = 2
 """Both sides were read, and behaviour changed or a rule found a structural defect."""
 NO_VERDICT: Final = 3
-"""Unreadable or invalid input, a bad option, a missing golden or run, something that could not be compared or decided, a
-failure of the infrastructure, an internal error. Wins over CHANGED, which wins over OK."""
+"""Unreadable or invalid input, a bad option, a missing golden or run, something that could not be compared or decided,
+a failure of the infrastructure, an internal error. Wins over CHANGED, which wins over OK."""

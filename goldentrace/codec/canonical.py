@@ -1,7 +1,8 @@
 """JSON values in and out, and the digests over them.
 
-Canonical JSON: keys sorted by code point, no white space, UTF-8, integral floats below 1e21 as integers and other floats
-as RFC 8785 (ECMAScript) writes them, integers exact, lone surrogates kept distinct. 1 and 1.0 are one value, 1 and "1" two.
+Canonical JSON: keys sorted by code point, no white space, UTF-8, integral floats below 1e21 as integers and other
+floats as RFC 8785 (ECMAScript) writes them, integers exact, lone surrogates kept distinct. 1 and 1.0 are one value, 1
+and "1" two.
 
 msgspec does the work; its limits are met here, once: it writes 1.0 and 1e16 as such, rejects lone surrogates (those go
 through the standard library) and integers of more than 4,300 digits (those are refused), and recurses on nesting.
@@ -11,6 +12,7 @@ This module must not know what an event is.
 import hashlib
 import hmac
 import json
+import math
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -19,10 +21,12 @@ from msgspec import Raw
 ARGS_DIGITS: Final = 16
 LEAF_DIGITS: Final = 12
 ELEMENT_DIGITS: Final = 6
-"""Hex digits kept of a SHA-256: of an argument map; of a leaf, profile or variant; of an array element that is named."""
+"""Hex digits kept of a SHA-256: of an argument map; of a leaf, profile or variant; of an array element that is
+named."""
 
 MAX_INTEGER_DIGITS: Final = 4300
-"""Python's own limit against quadratic conversion (sys.int_info.default_max_str_digits); beyond it a number is refused."""
+"""Python's own limit against quadratic conversion (sys.int_info.default_max_str_digits); beyond it a number is
+refused."""
 
 _PLAIN_INTEGER_BELOW: Final = 1e21
 """ECMAScript writes integral numbers below this without an exponent (RFC 8785, section 3.2.2.3)."""
@@ -39,8 +43,8 @@ class JsonError(ValueError):
 def decode(data: bytes | Raw | str) -> Any:
     """Return the Python value of one JSON document.
 
-    Raises: JsonError for anything that is not JSON (NaN and Infinity included), nests too deeply, or holds an integer of
-    more than MAX_INTEGER_DIGITS digits. Invalid UTF-8 is a JsonError too.
+    Raises: JsonError for anything that is not JSON (NaN and Infinity included), nests too deeply, or holds an integer
+    of more than MAX_INTEGER_DIGITS digits. Invalid UTF-8 is a JsonError too.
     """
     try:
         return _DECODER.decode(data)
@@ -121,7 +125,11 @@ def _encode_slowly(value: Any, *, is_sorted: bool) -> str:
         return json.dumps(value)
     if isinstance(value, dict):
         items = sorted(value.items()) if is_sorted else value.items()
-        return "{" + ",".join(f"{json.dumps(key)}:{_encode_slowly(item, is_sorted=is_sorted)}" for key, item in items) + "}"
+        return (
+            "{"
+            + ",".join(f"{json.dumps(key)}:{_encode_slowly(item, is_sorted=is_sorted)}" for key, item in items)
+            + "}"
+        )
     if isinstance(value, list | tuple):
         return "[" + ",".join(_encode_slowly(item, is_sorted=is_sorted) for item in value) + "]"
     try:
@@ -150,7 +158,7 @@ def number(value: float) -> int | Raw:
 
     Raises: JsonError for NaN and Infinity.
     """
-    if value != value or value in (float("inf"), float("-inf")):
+    if not math.isfinite(value):
         raise JsonError("NaN and Infinity are not JSON")
     if value.is_integer() and abs(value) < _PLAIN_INTEGER_BELOW:
         return int(value)

@@ -1,8 +1,8 @@
 """Golden lines to a normalized trace and back: fixed key order, defaults left out, one event per line.
 
 Written for the person who reviews it in git. A turn is opened by a bare `model_turn` line, members of a batch carry its
-number within the turn, an operation's lines stand together. The same form with `t_offset_ms` is what `normalize` prints.
-This module must not decide what is behaviour: it writes what the normalized trace holds.
+number within the turn, an operation's lines stand together. The same form with `t_offset_ms` is what `normalize`
+prints. This module must not decide what is behaviour: it writes what the normalized trace holds.
 """
 
 from typing import Any, Final, Literal
@@ -12,7 +12,17 @@ import msgspec
 from goldentrace.codec.canonical import encode
 from goldentrace.codec.trace import BOM, read_line
 from goldentrace.errors import InputError, Where
-from goldentrace.model.event import FORMAT, Access, DecisionKind, ErrorClass, Origin, Outcome, Status, StopReason, Verdict
+from goldentrace.model.event import (
+    FORMAT,
+    Access,
+    DecisionKind,
+    ErrorClass,
+    Origin,
+    Outcome,
+    Status,
+    StopReason,
+    Verdict,
+)
 from goldentrace.model.normal import Header, NormalTrace
 from goldentrace.model.operation import ApprovalStep, Attempt, DecisionStep, LooseEvent, Operation
 
@@ -20,7 +30,13 @@ KINDS: Final = ("golden", "normalized")
 
 
 class _Line(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False, tag_field="type"
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    gc=False,
+    tag_field="type",
 ):
     """A line of a golden."""
 
@@ -154,14 +170,14 @@ def golden_lines(normal: NormalTrace, *, kind: str = "golden") -> list[dict[str,
     waiting = next(loose, None)
     for index, operation in enumerate(normal.operations):
         while waiting is not None and waiting.position <= index:
-            lines.append(_loose_line(waiting, is_timed))
+            lines.append(_loose_line(waiting, is_timed=is_timed))
             waiting = next(loose, None)
         if operation.turn is not None and turns.get(operation.agent) != operation.turn:
             turns[operation.agent] = operation.turn
             lines.append(_compact({"type": "model_turn", "agent": _unless_main(operation.agent)}))
         lines.extend(operation_lines(operation, normal.uses_of(index), is_timed=is_timed))
     while waiting is not None:
-        lines.append(_loose_line(waiting, is_timed))
+        lines.append(_loose_line(waiting, is_timed=is_timed))
         waiting = next(loose, None)
     end = {"type": "trace_end", "outcome": normal.outcome, "stop_reason": normal.stop_reason}
     lines.append(_compact({**end, "t_offset_ms": _ms(normal.end_ms) if is_timed else None}))
@@ -192,9 +208,9 @@ def operation_lines(operation: Operation, uses: tuple[str, ...], *, is_timed: bo
     lines: list[dict[str, Any]] = []
     for step in operation.steps:
         if isinstance(step, Attempt):
-            lines.append(_call_line(operation, step, uses, is_timed))
+            lines.append(_call_line(operation, step, uses, is_timed=is_timed))
             if step.status is not None:
-                lines.append(_result_line(operation, step, is_timed))
+                lines.append(_result_line(operation, step, is_timed=is_timed))
         elif isinstance(step, DecisionStep):
             lines.append(
                 _compact(
@@ -217,7 +233,7 @@ def operation_lines(operation: Operation, uses: tuple[str, ...], *, is_timed: bo
     return lines
 
 
-def _call_line(operation: Operation, attempt: Attempt, uses: tuple[str, ...], is_timed: bool) -> dict[str, Any]:
+def _call_line(operation: Operation, attempt: Attempt, uses: tuple[str, ...], *, is_timed: bool) -> dict[str, Any]:
     is_first = attempt.number == 1
     args = operation.args if is_first else attempt.args
     args_hash = operation.args_hash if is_first else attempt.args_hash
@@ -242,7 +258,7 @@ def _call_line(operation: Operation, attempt: Attempt, uses: tuple[str, ...], is
     )
 
 
-def _result_line(operation: Operation, attempt: Attempt, is_timed: bool) -> dict[str, Any]:
+def _result_line(operation: Operation, attempt: Attempt, *, is_timed: bool) -> dict[str, Any]:
     return _compact(
         {
             "type": "tool_result",
@@ -259,14 +275,26 @@ def _result_line(operation: Operation, attempt: Attempt, is_timed: bool) -> dict
     )
 
 
-def _loose_line(event: LooseEvent, is_timed: bool) -> dict[str, Any]:
+def _loose_line(event: LooseEvent, *, is_timed: bool) -> dict[str, Any]:
     fields = {name: event.fields[name] for name in _LOOSE_ORDER if name in event.fields}
     if "delay_ms" in fields:
         fields["delay_ms"] = _ms(fields["delay_ms"])
     return _compact({"type": event.kind, **fields, "t_offset_ms": _ms(event.at_ms) if is_timed else None})
 
 
-_LOOSE_ORDER: Final = ("decision", "limit", "name", "agent", "by", "reason", "delay_ms", "inferred", "max", "key", "value")
+_LOOSE_ORDER: Final[tuple[str, ...]] = (
+    "decision",
+    "limit",
+    "name",
+    "agent",
+    "by",
+    "reason",
+    "delay_ms",
+    "inferred",
+    "max",
+    "key",
+    "value",
+)
 
 
 def _compact(fields: dict[str, Any]) -> dict[str, Any]:
@@ -289,8 +317,8 @@ def _ms(value: float | None) -> float | int | None:
 def read_golden(data: bytes, path: str) -> NormalTrace:
     """Return the normalized trace that a golden file holds.
 
-    Raises: InputError naming the line for conflict markers, lines that are no golden event, a call that no line opens, a
-    missing header or end. Nothing is accepted in part: a golden is written whole or not at all.
+    Raises: InputError naming the line for conflict markers, lines that are no golden event, a call that no line opens,
+    a missing header or end. Nothing is accepted in part: a golden is written whole or not at all.
     """
     reading = _Reading(path)
     rows = data.removeprefix(BOM).split(b"\n")
@@ -338,8 +366,8 @@ class _Reading:
         elif isinstance(line, GoldenDecision) and line.call is not None:
             self.operation(line.call, number).steps.append(
                 DecisionStep(
-                    decision=line.decision, by=line.by, reason=line.reason, delay_ms=line.delay_ms, inferred=line.inferred,
-                    at_ms=line.t_offset_ms, line=number,
+                    decision=line.decision, by=line.by, reason=line.reason, delay_ms=line.delay_ms,
+                    inferred=line.inferred, at_ms=line.t_offset_ms, line=number,
                 )
             )  # fmt: skip
         elif isinstance(line, GoldenApproval):
@@ -351,7 +379,9 @@ class _Reading:
             self.add_loose(line, number)
 
     def _error(self, what: str, number: int) -> InputError:
-        return InputError(f"golden is not readable: {what}", where=Where(self.path, number), next_step=REPAIR.format(path=self.path))
+        return InputError(
+            f"golden is not readable: {what}", where=Where(self.path, number), next_step=REPAIR.format(path=self.path)
+        )
 
     def operation(self, label: str, number: int, *, is_opening: bool = False) -> Operation:
         found = self.by_label.get(label)
@@ -404,7 +434,9 @@ class _Reading:
             raise InputError("golden is not readable: it is empty", where=Where(self.path), next_step="record it again")
         if self.end is None:
             raise InputError(
-                "golden is not readable: there is no trace_end", where=Where(self.path), next_step=REPAIR.format(path=self.path)
+                "golden is not readable: there is no trace_end",
+                where=Where(self.path),
+                next_step=REPAIR.format(path=self.path),
             )
         start = self.header
         states = None if start.states is None else tuple(start.states)

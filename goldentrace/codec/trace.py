@@ -33,8 +33,8 @@ RE_RECORD: Final = "record the run again, or repair the line"
 def read_trace(data: bytes, path: str) -> Trace:
     """Return the trace that the bytes of one file hold.
 
-    Accepted and noted: a BOM, CRLF, blank lines, unknown event types, unknown fields (kept in `extra`), a torn last line
-    and a missing trace_end (both make the trace incomplete). path: as people know the file, for messages.
+    Accepted and noted: a BOM, CRLF, blank lines, unknown event types, unknown fields (kept in `extra`), a torn last
+    line and a missing trace_end (both make the trace incomplete). path: as people know the file, for messages.
     Raises: InputError naming file, line and field for anything else that is not `goldentrace/1`.
     """
     body = data.removeprefix(BOM)
@@ -56,7 +56,10 @@ def encode_event(event: Event) -> bytes:
     except UnicodeEncodeError:
         fields = {name: value for name in event.__struct_fields__ if (value := getattr(event, name)) is not None}
         kind = {"type": event.__struct_config__.tag}
-        return encode({**kind, **{k: decode(v) if isinstance(v, Raw) else v for k, v in fields.items() if v != Raw()}}) + b"\n"
+        return (
+            encode({**kind, **{k: decode(v) if isinstance(v, Raw) else v for k, v in fields.items() if v != Raw()}})
+            + b"\n"
+        )
 
 
 def _decode_all(body: bytes) -> list[AnyEvent] | None:
@@ -69,7 +72,7 @@ def _decode_all(body: bytes) -> list[AnyEvent] | None:
         except UnicodeDecodeError:
             return None
     try:
-        return _DECODER.decode_lines(body)  # type: ignore[return-value]
+        return _DECODER.decode_lines(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
@@ -113,7 +116,7 @@ def _decode_line(row: bytes, where: Where, notes: list[Note]) -> AnyEvent | None
     _refuse_damage(row, where)
     try:
         row.decode("utf-8")
-        return _DECODER.decode(row)  # type: ignore[return-value]
+        return _DECODER.decode(row)
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 (byte {error.start} of the line)", where=where, next_step=RE_RECORD) from None
     except RecursionError:
@@ -132,7 +135,9 @@ def _decode_loosely(row: bytes, where: Where, notes: list[Note], error: msgspec.
     except (msgspec.DecodeError, JsonError):
         raise InputError("a line that is no JSON object", where=where, next_step=RE_RECORD) from None
     if not isinstance(kind, str):
-        raise InputError("an event without a `type`", where=where, next_step="`goldentrace schema trace` prints the format")
+        raise InputError(
+            "an event without a `type`", where=where, next_step="`goldentrace schema trace` prints the format"
+        )
     if kind not in EVENT_TYPES:
         notes.append(Note(f"event type {kind!r} is not known and was left out", where.line))
         return None
@@ -145,7 +150,7 @@ def _decode_loosely(row: bytes, where: Where, notes: list[Note], error: msgspec.
         kept = {name: value for name, value in fields.items() if name not in unknown and name != "extra"}
         line = encode({**{name: Raw(bytes(value)) for name, value in kept.items()}, "extra": extra})
         notes.append(Note(f"unknown fields kept in extra: {', '.join(unknown)}", where.line))
-        return _DECODER.decode(line)  # type: ignore[return-value]
+        return _DECODER.decode(line)
     except msgspec.ValidationError as second:
         raise _wrong_field(second, where, kind) from None
     except (JsonError, TypeError) as second:
@@ -181,7 +186,9 @@ def _decode_strictly(row: bytes, where: Where, decoder: Any) -> Any:
 
 def _refuse_damage(row: bytes, where: Where) -> None:
     if b"\0" in row:
-        raise InputError("a run of NUL bytes: the file was damaged after it was written", where=where, next_step=RE_RECORD)
+        raise InputError(
+            "a run of NUL bytes: the file was damaged after it was written", where=where, next_step=RE_RECORD
+        )
     if row.startswith((b"<<<<<<< ", b"=======", b">>>>>>> ", b"|||||||")):
         raise InputError("conflict marker", where=where, next_step="resolve the merge, then run the command again")
 
@@ -235,13 +242,23 @@ def _checked(
         )  # fmt: skip
     kinds = list(map(type, events))
     if kinds.count(TraceStart) > 1:
-        raise InputError("a second trace_start", where=place(kinds.index(TraceStart, 1)), next_step="split the file: one run, one file")
+        raise InputError(
+            "a second trace_start",
+            where=place(kinds.index(TraceStart, 1)),
+            next_step="split the file: one run, one file",
+        )
     if TraceEnd in kinds[:-1]:
-        raise InputError("an event after trace_end", where=place(kinds.index(TraceEnd) + 1), next_step="split the file: one run, one file")
+        raise InputError(
+            "an event after trace_end",
+            where=place(kinds.index(TraceEnd) + 1),
+            next_step="split the file: one run, one file",
+        )
     _check_sequence(events, place)
     end = events[-1]
     if isinstance(end, TraceEnd):
-        _check_end(end, len(events) - 1 + sum("was left out" in note.text for note in notes), body, place(len(events) - 1))
+        _check_end(
+            end, len(events) - 1 + sum("was left out" in note.text for note in notes), body, place(len(events) - 1)
+        )
         incomplete = torn
     else:
         incomplete = torn or "there is no trace_end: the run was cut off while it was recorded"
@@ -261,18 +278,26 @@ def _check_sequence(events: list[AnyEvent], place: Callable[[int], Where]) -> No
             continue
         if before is not None:
             if seq <= before:
-                raise InputError(f"seq {seq} follows {before}: lines are out of order", where=place(index), next_step=RE_RECORD)
+                raise InputError(
+                    f"seq {seq} follows {before}: lines are out of order", where=place(index), next_step=RE_RECORD
+                )
             if seq - before > (place(index).line or 0) - position:
-                raise InputError(f"events are missing between seq {before} and {seq}", where=place(index), next_step=RE_RECORD)
+                raise InputError(
+                    f"events are missing between seq {before} and {seq}", where=place(index), next_step=RE_RECORD
+                )
         before, position = seq, place(index).line or 0
 
 
 def _check_end(end: TraceEnd, events_before: int, body: bytes, where: Where) -> None:
     if end.events is not None and end.events != events_before:
         raise InputError(
-            f"trace_end counts {end.events} events before it, {events_before} are there", where=where, next_step=RE_RECORD
+            f"trace_end counts {end.events} events before it, {events_before} are there",
+            where=where,
+            next_step=RE_RECORD,
         )
     if end.sha256 is not None:
         earlier = body[: body.rstrip(b"\r\n").rfind(b"\n") + 1]
         if hashlib.sha256(earlier).hexdigest() != end.sha256:
-            raise InputError("the checksum in trace_end is not that of the lines before it", where=where, next_step=RE_RECORD)
+            raise InputError(
+                "the checksum in trace_end is not that of the lines before it", where=where, next_step=RE_RECORD
+            )

@@ -1,7 +1,7 @@
 """Arguments of a pair: which leaf has another value (GT101), which id is another (GT109).
 
-Values are shown where they are known: the candidate's always, the golden's only from a kept leaf or from the local store
-that the caller gives; the verdict never depends on them. A list with one element more is one change, at the list.
+Values are shown where they are known: the candidate's always, the golden's only from a kept leaf or from the local
+store that the caller gives; the verdict never depends on them. A list with one element more is one change, at the list.
 """
 
 from typing import Any
@@ -20,10 +20,10 @@ def compare_arguments(scene: Scene, golden: int, candidate: int) -> None:
     one, other = scene.golden.operations[golden], scene.candidate.operations[candidate]
     changed: dict[str, tuple[Any, Any, int]] = {}
     moved_ids: dict[str, tuple[Any, Any, int]] = {}
-    for number, (expected, actual) in enumerate(_maps(one, other)):
-        if expected is actual:
+    for number, (expected, full) in enumerate(_maps(one, other)):
+        if expected is full:
             continue
-        actual = collapse_like(actual, expected)
+        actual = collapse_like(full, expected)
         for pointer in sorted(expected.keys() | actual.keys()):
             relation = _relate(scene, expected, actual, candidate, pointer, number)
             if relation is Relation.SAME:
@@ -31,8 +31,8 @@ def compare_arguments(scene: Scene, golden: int, candidate: int) -> None:
             found = (expected.get(pointer), actual.get(pointer), number)
             if relation is Relation.UNKNOWN:
                 scene.refuse(
-                    f"{one.label} {pointer}: the golden takes this id from {expected[pointer]}, and the candidate's source "
-                    "left out results that it may have come from"
+                    f"{one.label} {pointer}: the golden takes this id from {expected[pointer]}, "
+                    "and the candidate's source left out results that it may have come from"
                 )
             elif relation is Relation.OTHER_ID:
                 moved_ids.setdefault(pointer, found)
@@ -111,7 +111,9 @@ def list_changes(expected: LeafMap, actual: LeafMap, changed: list[str]) -> list
 def _length(leaves: LeafMap, container: str) -> int:
     """How many elements a list has, told by its leaves."""
     prefix = container + "/"
-    heads = {p[len(prefix) :].partition("/")[0].partition("#")[0].partition("~")[0] for p in leaves if p.startswith(prefix)}
+    heads = {
+        p[len(prefix) :].partition("/")[0].partition("#")[0].partition("~")[0] for p in leaves if p.startswith(prefix)
+    }
     return len(heads) if all(head.isdigit() for head in heads) else -1
 
 

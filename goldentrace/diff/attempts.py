@@ -2,7 +2,7 @@
 
 from goldentrace.diff.payload import describe_differences, rebuild
 from goldentrace.diff.scene import Scene
-from goldentrace.model.operation import Attempt, Operation
+from goldentrace.model.operation import Attempt, LeafMap, Operation
 
 
 def compare_attempts(scene: Scene, golden: int, candidate: int) -> None:
@@ -10,7 +10,13 @@ def compare_attempts(scene: Scene, golden: int, candidate: int) -> None:
     one, other = scene.golden.operations[golden].attempts, scene.candidate.operations[candidate].attempts
     label = scene.golden.operations[golden].label
     if len(one) != len(other):
-        what = "a retry more" if len(other) == len(one) + 1 else "a retry less" if len(other) == len(one) - 1 else "retries"
+        what = (
+            "a retry more"
+            if len(other) == len(one) + 1
+            else "a retry less"
+            if len(other) == len(one) - 1
+            else "retries"
+        )
         point = min(len(one), len(other)) + 1
         scene.change(
             "GT201", f"{label}: {what}, attempts {len(one)} -> {len(other)}", golden=golden, candidate=candidate,
@@ -63,7 +69,7 @@ def _numbered_pairs(one: Operation, other: Operation) -> list[tuple[int, Attempt
 
 
 def _ended(attempt: Attempt) -> str:
-    parts = [attempt.status or "no result"]
+    parts: list[str] = [attempt.status or "no result"]
     if attempt.status != "ok":
         parts += [str(part) for part in (attempt.error_class, attempt.http_status) if part is not None]
     return " ".join(parts)
@@ -112,5 +118,5 @@ def compare_results(scene: Scene, golden: int, candidate: int) -> None:
         return
 
 
-def _is_kept(result: dict[str, object]) -> bool:
+def _is_kept(result: LeafMap) -> bool:
     return any(isinstance(leaf, dict) for leaf in result.values())

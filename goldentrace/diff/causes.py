@@ -1,9 +1,9 @@
 """One cause is one error: which change follows from which.
 
-Within an operation the later codes follow from the first; across operations an equal change of value follows from the first
-one that shows it, a value taken from a changed operation from that operation's change, an attempt that became a call of its
-own (or the other way) from the change of attempts, and the end of the run from the first error. A change is caused only by
-one at least as severe.
+Within an operation the later codes follow from the first; across operations an equal change of value follows from the
+first one that shows it, a value taken from a changed operation from that operation's change, an attempt that became a
+call of its own (or the other way) from the change of attempts, and the end of the run from the first error. A change is
+caused only by one at least as severe.
 """
 
 from bisect import bisect_left
@@ -18,8 +18,8 @@ ORDER: Final = (
     "GT602", "GT105", "GT104", "GT106", "GT101", "GT109", "GT205", "GT201", "GT206", "GT301", "GT302", "GT202", "GT203",
     "GT204", "GT402", "GT401", "GT404", "GT403", "GT108", "GT107",
 )  # fmt: skip
-"""Causes within one operation, first to last. A move stands before arguments: an id of a moved call comes from elsewhere
-because the call moved."""
+"""Causes within one operation, first to last. A move stands before arguments: an id of a moved call comes from
+elsewhere because the call moved."""
 _RANK: Final = {code: rank for rank, code in enumerate(ORDER)}
 _SEVERITY_RANK: Final = {"error": 0, "warning": 1, "note": 2}
 
@@ -65,7 +65,8 @@ def _link_equal_values(changes: list[Change]) -> None:
     """A later GT101 or GT109 with the same expected and actual value."""
     first: dict[tuple[str, str, str], Change] = {}
     ordered = sorted(
-        (c for c in changes if c.code in ("GT101", "GT109") and c.golden_index is not None), key=lambda c: c.golden_index or 0
+        (c for c in changes if c.code in ("GT101", "GT109") and c.golden_index is not None),
+        key=lambda c: c.golden_index or 0,
     )
     for change in ordered:
         key = (change.code, repr(change.expected), repr(change.actual))
@@ -77,7 +78,11 @@ def _link_equal_values(changes: list[Change]) -> None:
 
 def _link_removed_sources(scene: Scene) -> None:
     """An id that came from a call which is gone, or now comes from one that is new."""
-    removed = {scene.golden.operations[c.golden_index].label: c for c in scene.changes if c.code == "GT103" and c.golden_index is not None}
+    removed = {
+        scene.golden.operations[c.golden_index].label: c
+        for c in scene.changes
+        if c.code == "GT103" and c.golden_index is not None
+    }
     added = {
         scene.candidate.operations[c.candidate_index].label: c
         for c in scene.changes
@@ -136,7 +141,9 @@ class _TakenValues:
 def _link_attempts_that_became_calls(scene: Scene) -> None:
     """A call of the same key that was added or removed beside a change of attempts of opposite sign."""
     golden, candidate = scene.golden.operations, scene.candidate.operations
-    attempts = [c for c in scene.changes if c.code == "GT201" and isinstance(c.expected, int) and isinstance(c.actual, int)]
+    attempts = [
+        c for c in scene.changes if c.code == "GT201" and isinstance(c.expected, int) and isinstance(c.actual, int)
+    ]
     for change in scene.changes:
         if change.code == "GT102" and change.candidate_index is not None:
             key, wanted = candidate[change.candidate_index].key, -1
@@ -153,7 +160,9 @@ def _link_attempts_that_became_calls(scene: Scene) -> None:
 
 def _link_end(changes: list[Change]) -> None:
     """The outcome, the stop reason and the limits follow from the first error before them."""
-    first = next((c for c in changes if c.caused_by is None and c.severity == "error" and not c.code.startswith("GT50")), None)
+    first = next(
+        (c for c in changes if c.caused_by is None and c.severity == "error" and not c.code.startswith("GT50")), None
+    )
     if first is None:
         ends = [c for c in changes if c.code in ("GT503", "GT501", "GT502")]
         ends.sort(key=lambda c: ("GT503", "GT501", "GT502").index(c.code))

@@ -1,8 +1,8 @@
 """Long argument maps: containers collapse into one digest until the map is short enough to review.
 
-The deepest, then largest, then lexically last container goes first; ids never collapse, because a golden must name them. The
-candidate's paired operation is written in the golden's shape, whatever its own length. The alignment key is not affected:
-it is made from the full map.
+The deepest, then largest, then lexically last container goes first; ids never collapse, because a golden must name
+them. The candidate's paired operation is written in the golden's shape, whatever its own length. The alignment key is
+not affected: it is made from the full map.
 """
 
 from collections import Counter
@@ -70,7 +70,9 @@ def _collapse_at(shown: LeafMap, full: LeafMap, container: str) -> None:
         for pointer, leaf in full.items()
         if (pointer == container or pointer.startswith((container + "/", container + "#"))) and _may_collapse(leaf)
     }
-    for pointer in [p for p, leaf in shown.items() if p.startswith((container + "/", container + "#")) and _may_collapse(leaf)]:
+    for pointer in [
+        p for p, leaf in shown.items() if p.startswith((container + "/", container + "#")) and _may_collapse(leaf)
+    ]:
         del shown[pointer]
     shown.pop(container, None)
     if inside:

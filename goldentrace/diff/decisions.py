@@ -1,7 +1,7 @@
 """Decisions: which kind, by whom, for which reason, after which attempt. They have no tolerance.
 
-Compared on the kinds that both sources can state; what a golden holds and the candidate's source could not have stated is
-no verdict, because silence would pass as agreement.
+Compared on the kinds that both sources can state; what a golden holds and the candidate's source could not have stated
+is no verdict, because silence would pass as agreement.
 """
 
 from collections import Counter
@@ -89,7 +89,9 @@ def _loose(events: list[LooseEvent], anchors: Sequence[int], kinds: frozenset[st
             fields = event.fields
             is_inferred = bool(fields.get("inferred"))
             place = anchors[min(event.position, len(anchors) - 1)]
-            found.append(Made(fields["decision"], fields.get("by"), fields.get("reason"), is_inferred, place, event.line))
+            found.append(
+                Made(fields["decision"], fields.get("by"), fields.get("reason"), is_inferred, place, event.line)
+            )
     return found
 
 

@@ -1,7 +1,8 @@
 """Compares a golden with a candidate: aligns operations, compares every pair, links causes.
 
-The golden is taken as a golden file holds it (`as_golden`), so that a raw run given as golden and its file give the same
-verdict. No score decides anything: every change names the two places it was read from. Pure; deepdiff is `payload`'s.
+The golden is taken as a golden file holds it (`as_golden`), so that a raw run given as golden and its file give the
+same verdict. No score decides anything: every change names the two places it was read from. Pure; deepdiff is
+`payload`'s.
 """
 
 from collections.abc import Mapping
@@ -54,7 +55,9 @@ def as_golden(
         return normal
     most = profile.arguments.max_leaves
     operations = [
-        msgspec.structs.replace(operation, args=collapse(operation.args, most)) if len(operation.args) > most else operation
+        msgspec.structs.replace(operation, args=collapse(operation.args, most))
+        if len(operation.args) > most
+        else operation
         for operation in normal.operations
     ]
     header = replace(
@@ -118,7 +121,8 @@ def _check_comparable(scene: Scene, options: CompareOptions) -> None:
         scene.note(f"decisions that the candidate's source cannot state: {', '.join(missing)}")
     elif missing:
         scene.refuse(
-            f"decisions that the candidate's source cannot state: {', '.join(missing)} (--allow-narrower compares the rest)"
+            f"decisions that the candidate's source cannot state: {', '.join(missing)} "
+            "(--allow-narrower compares the rest)"
         )
     hidden = unobservable(scene.candidate, scene.golden, scene.profile)
     if hidden:
@@ -159,7 +163,7 @@ def _is_plainly_equal(one: Operation, other: Operation) -> bool:
         return False
     if before.result is not None or now.result is not None or before.origin != now.origin:  # type: ignore[union-attr]
         return False
-    return one.args is other.args or one.args_hash == other.args_hash and not has_references(one)
+    return one.args is other.args or (one.args_hash == other.args_hash and not has_references(one))
 
 
 def _add_unpaired(scene: Scene) -> None:
@@ -174,7 +178,9 @@ def _add_unpaired(scene: Scene) -> None:
 
 def _anchors(scene: Scene) -> tuple[list[int], list[int]]:
     """Per side and position, how many operations before it are paired in order."""
-    settled = {g: c for g, (c, kind) in scene.alignment.pairs.items() if kind not in (PairKind.MOVED, PairKind.MOVED_OTHER_IDS)}
+    settled = {
+        g: c for g, (c, kind) in scene.alignment.pairs.items() if kind not in (PairKind.MOVED, PairKind.MOVED_OTHER_IDS)
+    }
     return (
         _running(len(scene.golden.operations), set(settled)),
         _running(len(scene.candidate.operations), set(settled.values())),

@@ -27,11 +27,14 @@ def compare_limits(scene: Scene, anchors: tuple[Sequence[int], Sequence[int]]) -
     before, now = _limits(scene.golden, anchors[0]), _limits(scene.candidate, anchors[1])
     if [limit for limit, _ in before] == [limit for limit, _ in now]:
         return
-    first = next((n for n, (b, a) in enumerate(zip(before, now, strict=False)) if b[0] != a[0]), min(len(before), len(now)))
+    first = next(
+        (n for n, (b, a) in enumerate(zip(before, now, strict=False)) if b[0] != a[0]), min(len(before), len(now))
+    )
     one = before[first] if first < len(before) else None
     other = now[first] if first < len(now) else None
     scene.change(
-        "GT503", f"limit {_limit_words(one)}, now {_limit_words(other)}", expected=_limit_words(one), actual=_limit_words(other),
+        "GT503", f"limit {_limit_words(one)}, now {_limit_words(other)}",
+        expected=_limit_words(one), actual=_limit_words(other),
         lines=(one[1].line or None if one else None, other[1].line or None if other else None),
     )  # fmt: skip
 
@@ -87,5 +90,6 @@ def _counts(effects: Counter[bytes], names: list[str]) -> dict[str, int]:
 
 def _effect_line(trace: NormalTrace, wanted: Counter[bytes]) -> int | None:
     return next(
-        (event.line or None for event in trace.loose if event.kind == "effect" and canonical(event.fields) in wanted), None
+        (event.line or None for event in trace.loose if event.kind == "effect" and canonical(event.fields) in wanted),
+        None,
     )

@@ -6,6 +6,8 @@ among members of one batch is none.
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import pairwise
+from typing import TypeAlias
 
 from goldentrace.diff.scene import Scene
 from goldentrace.match.align import PairKind
@@ -25,10 +27,14 @@ def compare_order(scene: Scene) -> None:
     for g, c in moved:
         passed = passing.range_of(g, c)
         if passed is not None:
-            _add_move(scene, g, c, *passed, passing)
+            _add_move(scene, (g, c), passed, passing)
         elif scene.profile.compare.parallel_order == "strict" and passing.has_passed_in_batch(g, c):
             label = scene.golden.operations[g].label
             scene.change("GT106", f"{label}: came at another place of its batch", golden=g, candidate=c)
+
+
+_Passed: TypeAlias = tuple[tuple[int, int], int, bool]
+"""The first pair that was passed, how many were, and whether one of them is not declared a read."""
 
 
 class _Passing:
@@ -50,10 +56,14 @@ class _Passing:
         here, there = bisect_left(self.settled, (g, -1)), bisect_left(self.candidates, c)
         return min(here, there), max(here, there)
 
-    def range_of(self, g: int, c: int) -> tuple[tuple[int, int], int, bool] | None:
+    def range_of(self, g: int, c: int) -> "_Passed | None":
         """The first pair that was passed, how many were, and whether a write is among them; None where none counts."""
         start, end = self.span(g, c)
-        near = [n for n in range(start, end) if _are_siblings(self.scene, (g, c), self.settled[n])] if end - start < 100 else []
+        near = (
+            [n for n in range(start, end) if _are_siblings(self.scene, (g, c), self.settled[n])]
+            if end - start < 100
+            else []
+        )
         others = [p for p in self.moved if p < (g, c) and p[1] > c and not _are_siblings(self.scene, (g, c), p)]
         count = end - start - len(near) + len(others)
         if not count:
@@ -74,9 +84,7 @@ def _are_siblings(scene: Scene, one: tuple[int, int], other: tuple[int, int]) ->
     """Are the two members of one batch on either side, or children of different calls, so that they have no order?"""
     golden, candidate = scene.golden.operations, scene.candidate.operations
     if _same_batch(golden[one[0]], golden[other[0]]) or _same_batch(candidate[one[1]], candidate[other[1]]):
-        return scene.profile.compare.parallel_order == "any" or not _same_batch(
-            candidate[one[1]], candidate[other[1]]
-        )
+        return scene.profile.compare.parallel_order == "any" or not _same_batch(candidate[one[1]], candidate[other[1]])
     parents = golden[one[0]].parent, golden[other[0]].parent
     return None not in parents and parents[0] != parents[1]
 
@@ -85,7 +93,9 @@ def _same_batch(one: Operation, other: Operation) -> bool:
     return one.batch is not None and (one.turn, one.agent, one.batch) == (other.turn, other.agent, other.batch)
 
 
-def _add_move(scene: Scene, g: int, c: int, first: tuple[int, int], count: int, is_past_write: bool, passing: _Passing) -> None:
+def _add_move(scene: Scene, pair: tuple[int, int], passed: "_Passed", passing: _Passing) -> None:
+    g, c = pair
+    first, count, is_past_write = passed
     golden = scene.golden.operations
     if not golden[g].is_read:
         reason = f"{golden[g].tool_name} is not declared a read"
@@ -117,8 +127,8 @@ def _data_flow(scene: Scene, g: int, c: int, passing: _Passing) -> str:
 
 
 def compare_batching(scene: Scene) -> None:
-    """Add a GT107 for every batch that became serial, every serial run that became a batch, and every turn that split or
-    merged; each group of operations is reported once."""
+    """Add a GT107 for every batch that became serial, every serial run that became a batch, and every turn that split
+    or merged; each group of operations is reported once."""
     golden, candidate = scene.golden.operations, scene.candidate.operations
     pairs = [(g, scene.alignment.pairs[g][0]) for g in sorted(scene.alignment.pairs)]
     reported: set[int] = set()
@@ -134,7 +144,9 @@ def compare_batching(scene: Scene) -> None:
         if len(units) > 1 and not reported.intersection(before):
             reported.update(before)
             is_risky = _is_risky(scene, sorted(before))
-            text = f"{_names(golden, sorted(before))}: were serial, now one batch" + (f"; {is_risky}" if is_risky else "")
+            text = f"{_names(golden, sorted(before))}: were serial, now one batch" + (
+                f"; {is_risky}" if is_risky else ""
+            )
             _add_batching(scene, sorted(before), text, severity="error" if is_risky else "warning")
     _compare_turns(scene, pairs, reported)
 
@@ -146,7 +158,7 @@ def _compare_turns(scene: Scene, pairs: list[tuple[int, int]], reported: set[int
         return
     golden, candidate = scene.golden.operations, scene.candidate.operations
     done: set[tuple[int | None, int | None]] = set()
-    for (g, c), (h, d) in zip(pairs, pairs[1:], strict=False):
+    for (g, c), (h, d) in pairwise(pairs):
         one, other = golden[g], golden[h]
         if one.agent != other.agent or g in reported or h in reported or candidate[c].agent != candidate[d].agent:
             continue

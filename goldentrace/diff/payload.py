@@ -1,4 +1,5 @@
-"""What differs between two values that a profile keeps in clear. The only importer of deepdiff, and lazily: it costs 140 ms.
+"""What differs between two values that a profile keeps in clear. The only importer of deepdiff, and lazily: it costs
+140 ms.
 
 Used on paired payloads alone, never to align: deepdiff pairs lists of objects by index.
 """
@@ -11,7 +12,8 @@ MAX_DIFFERENCES: Final = 20
 
 
 def describe_differences(expected: Any, actual: Any) -> list[str]:
-    """Return one line per difference, `/path: before -> now`, at most MAX_DIFFERENCES; none where the values are too long."""
+    """Return one line per difference, `/path: before -> now`, at most MAX_DIFFERENCES; none where the values are
+    too long."""
     if len(repr(expected)) + len(repr(actual)) > MAX_BYTES:
         return []
     from deepdiff import DeepDiff

@@ -1,8 +1,8 @@
 """A new golden out of an old one and a new run: only the lines that really changed are rewritten.
 
-An aligned operation keeps its label and, unless a change points at it, its lines; a new operation (a changed tool too) takes
-the next free number of its name, and placeholders and `uses` follow. Counting labels anew rewrote 35 % of the lines when one
-call was inserted; this, 0.1 %. After it the file differs if and only if there was a change.
+An aligned operation keeps its label and, unless a change points at it, its lines; a new operation (a changed tool too)
+takes the next free number of its name, and placeholders and `uses` follow. Counting labels anew rewrote 35 % of the
+lines when one call was inserted; this, 0.1 %. After it the file differs if and only if there was a change.
 """
 
 import re
@@ -37,7 +37,9 @@ class _Rerecording:
     def run(self) -> NormalTrace:
         golden, candidate = self.comparison.golden, self.comparison.candidate
         self.to_golden = {c: g for g, c in self.comparison.pairs if g is not None and c is not None}
-        self.touched = {c.golden_index for c in self.comparison.changes if c.golden_index is not None and c.code != "GT107"}
+        self.touched = {
+            c.golden_index for c in self.comparison.changes if c.golden_index is not None and c.code != "GT107"
+        }
         order = list(_in_golden_order(candidate.operations, self.to_golden))
         self._name(order)
         known = set(self.labels.values())
@@ -96,7 +98,8 @@ class _Rerecording:
         return {p: relabel(leaf, self.labels) if isinstance(leaf, str) else leaf for p, leaf in leaves.items()}
 
     def _loose(self, order: list[int]) -> list[LooseEvent]:
-        """The events of no call: the old ones at their old anchors unless a change concerns that kind, else the new ones."""
+        """The events of no call: the old ones at their old anchors unless a change concerns that kind, else the
+        new ones."""
         changed = {c.code for c in self.comparison.changes if c.golden_index is None and c.candidate_index is None}
         kinds = {
             "decision": bool(changed & {"GT202", "GT203", "GT204"}),
@@ -137,7 +140,8 @@ def _labels_in(operation: Operation) -> set[str]:
 
 
 def _in_golden_order(operations: list[Operation], to_golden: dict[int, int]) -> Iterator[int]:
-    """The candidate's order, but members of a batch as the golden has them, and children behind their parents' batch."""
+    """The candidate's order, but members of a batch as the golden has them, and children behind their parents'
+    batch."""
     children: dict[str, list[int]] = {}
     top: list[int] = []
     for c, operation in enumerate(operations):

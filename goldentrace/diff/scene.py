@@ -41,7 +41,7 @@ class Scene:
         """Return the severity of a code: the profile's, else the given default, else the code's own."""
         return self.profile.compare.severities.get(code, default or CODES[code].severity)
 
-    def change(
+    def change(  # noqa: PLR0913 - one keyword per field of a Change
         self,
         code: str,
         message: str,

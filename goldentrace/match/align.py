@@ -1,6 +1,7 @@
 """Which operation of the golden pairs with which of the candidate.
 
-1. Keys (agent, tool, arguments with placeholders reduced) are aligned with the fewest inserts and deletes; a second pass
+1. Keys (agent, tool, arguments with placeholders reduced) are aligned with the fewest inserts and deletes; a second
+pass
    aligns again with keys extended by what the placeholders refer to and by the statuses, and is kept if it leaves fewer
    differences: equal keys paired blindly gave three errors where one of four equal calls was dropped.
 2. What is left pairs as moved, as changed arguments, as another agent, as another tool, as moved with ids erased.
@@ -97,9 +98,13 @@ def is_alike(golden: Operation, candidate: Operation, candidate_index: int, refe
         return True
     for pointer, written in golden.args.items():
         actual = candidate.args.get(pointer)
-        if isinstance(written, str) and isinstance(actual, str) and "<" in written:
-            if references.relate(written, actual, candidate_index, pointer, 0) is Relation.OTHER_ID:
-                return False
+        if (
+            isinstance(written, str)
+            and isinstance(actual, str)
+            and "<" in written
+            and references.relate(written, actual, candidate_index, pointer, 0) is Relation.OTHER_ID
+        ):
+            return False
     return True
 
 
@@ -217,9 +222,7 @@ class _Leftovers:
             if one.batch is not None and other.batch is not None:
                 linked.setdefault((other.turn, other.batch), (one.turn, one.batch))
         golden = [
-            (((o.turn, o.batch), key(o)), g)
-            for g in self.removed
-            if (o := self.golden.operations[g]).batch is not None
+            (((o.turn, o.batch), key(o)), g) for g in self.removed if (o := self.golden.operations[g]).batch is not None
         ]
         candidate = [
             ((linked.get((o.turn, o.batch)), key(o)), c)
@@ -229,7 +232,7 @@ class _Leftovers:
         self._pair_grouped(kind, golden, candidate)
 
     def _pair_grouped(
-        self, kind: PairKind, golden: list[tuple[Hashable, int]], candidate: list[tuple[Hashable, int]]
+        self, kind: PairKind, golden: Iterable[tuple[Hashable, int]], candidate: Iterable[tuple[Hashable, int]]
     ) -> None:
         rivals: dict[Hashable, list[int]] = {}
         for place, c in candidate:

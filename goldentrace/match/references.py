@@ -1,9 +1,9 @@
 """Is the id that the candidate used the one that the golden's placeholder means?
 
-After alignment a placeholder is a reference: it is evaluated in the candidate, at that place of the paired operation, and
-equals if the value found there is the candidate's. If the place is gone, the same paired operation suffices. Between two
-golden files, which hold no values, the placeholders are compared through the mapping. Comparing "first seen" names alone
-alarmed on an inserted twin read, on swapped reads and on a dropped duplicate field.
+After alignment a placeholder is a reference: it is evaluated in the candidate, at that place of the paired operation,
+and equals if the value found there is the candidate's. If the place is gone, the same paired operation suffices.
+Between two golden files, which hold no values, the placeholders are compared through the mapping. Comparing "first
+seen" names alone alarmed on an inserted twin read, on swapped reads and on a dropped duplicate field.
 """
 
 import re

@@ -1,8 +1,9 @@
 """The fewest inserts and deletes between two sequences of keys.
 
-Equal sequences are done at once; common ends are trimmed; the rest is rapidfuzz's bit-parallel LCS while N*M allows it, and
-a far aligner that the caller passes in (git's) beyond. No unique anchors and no difflib: both turn one edit of a loop into
-many. Without a far aligner the result is made of windows and marked approximate. This module must not know what a key is.
+Equal sequences are done at once; common ends are trimmed; the rest is rapidfuzz's bit-parallel LCS while N*M allows
+it, and a far aligner that the caller passes in (git's) beyond. No unique anchors and no difflib: both turn one edit of
+a loop into many. Without a far aligner the result is made of windows and marked approximate. This module must not know
+what a key is.
 """
 
 from collections.abc import Callable, Hashable, Sequence

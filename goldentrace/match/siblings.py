@@ -1,7 +1,8 @@
 """Members of a batch that ask for the same: which of them is which.
 
-Calls of equal key in one batch are interchangeable, so the assignment is chosen that makes later uses equal: the golden's
-operation whose result later calls read is paired with the candidate's of which the paired calls read the result.
+Calls of equal key in one batch are interchangeable, so the assignment is chosen that makes later uses equal: the
+golden's operation whose result later calls read is paired with the candidate's of which the paired calls read the
+result.
 """
 
 from collections import defaultdict

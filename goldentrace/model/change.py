@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from goldentrace.model.normal import NormalTrace
-from goldentrace.model.profile import Severity
+from goldentrace.model.profile import SEVERITIES, Severity
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """The interval that a wait had to lie in, ms; hi_ms None: no upper bound; deviation_ms: how far outside; source: the
-    setting that set it."""
+    """The interval that a wait had to lie in, ms; hi_ms None: no upper bound; deviation_ms: how far outside; source:
+    the setting that set it."""
 
     lo_ms: float
     hi_ms: float | None
@@ -22,10 +22,10 @@ class Tolerance:
 class Change:
     """One difference.
 
-    label: the operation's name in the golden, in the candidate where it was added, None for the run as a whole; pointers:
-    the argument leaves concerned; expected, actual: shown values (never a secret); golden_line, candidate_line: 1-based
-    lines of the two files; golden_index, candidate_index: operations; caused_by: the change that this one follows from.
-    hint: what to do, where that can be told (the `ids.keys` line that would mask a value).
+    label: the operation's name in the golden, in the candidate where it was added, None for the run as a whole;
+    pointers: the argument leaves concerned; expected, actual: shown values (never a secret); golden_line,
+    candidate_line: 1-based lines of the two files; golden_index, candidate_index: operations; caused_by: the change
+    that this one follows from. hint: what to do, where that can be told (the `ids.keys` line that would mask a value).
     """
 
     code: str
@@ -76,8 +76,8 @@ class Comparison:
     @property
     def first(self) -> Change | None:
         """Where to start reading: the first root of the highest severity there is."""
-        for severity in ("error", "warning", "note"):
-            found = self.roots(severity)  # type: ignore[arg-type]
+        for severity in SEVERITIES:
+            found = self.roots(severity)
             if found:
                 return found[0]
         return None

@@ -1,9 +1,9 @@
 """The events of `goldentrace/1` as they are recorded or imported.
 
-One Struct per event type, a union tagged on `type`. JSON values that goldentrace does not interpret (arguments, results)
-stay `msgspec.Raw`: the bytes as they were written, so that integers of any length survive and nothing is decoded twice.
-`ABSENT` is the Raw of a value that is not there; `null` is a value. Fields that a source knew and the format has no place
-for go to `extra`. This module must not read, write or normalize anything.
+One Struct per event type, a union tagged on `type`. JSON values that goldentrace does not interpret (arguments,
+results) stay `msgspec.Raw`: the bytes as they were written, so that integers of any length survive and nothing is
+decoded twice. `ABSENT` is the Raw of a value that is not there; `null` is a value. Fields that a source knew and the
+format has no place for go to `extra`. This module must not read, write or normalize anything.
 """
 
 from typing import Any, Final, Literal, TypeAlias
@@ -46,12 +46,18 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
 
 class Event(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False, tag_field="type"
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    gc=False,
+    tag_field="type",
 ):
     """What all events share.
 
-    seq: the writer's order; ts: RFC 3339 UTC with microseconds; mono_ns: monotonic clock of the recording process in ns;
-    turn: 1-based; agent: role or type with an ordinal where there are several, never a random id.
+    seq: the writer's order; ts: RFC 3339 UTC with microseconds; mono_ns: monotonic clock of the recording process in
+    ns; turn: 1-based; agent: role or type with an ordinal where there are several, never a random id.
     """
 
     seq: int | None = None
@@ -108,7 +114,8 @@ class ToolCall(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, t
 
 
 class ToolResult(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="tool_result"):
-    """One attempt ends. owed_ms: the wait that Retry-After asks for, in ms from receipt; sent: did the request leave?"""
+    """One attempt ends. owed_ms: the wait that Retry-After asks for, in ms from receipt; sent: did the request
+    leave?"""
 
     call_id: str
     status: Status
@@ -142,7 +149,8 @@ class Approval(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, t
 
 
 class Message(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="message"):
-    """Text of a role. Never compared; user and system text is where literals come from. Hidden reasoning never enters."""
+    """Text of a role. Never compared; user and system text is where literals come from. Hidden reasoning never
+    enters."""
 
     role: str
     text: str | None = None

@@ -1,8 +1,8 @@
 """An operation: one tool call as it was asked for, with all its attempts, their results and the decisions about it.
 
-The same values describe a run that was just normalized and a golden read from its file; what only the run has (the values
-behind the digests) is kept apart in `Payloads`. Written leaves are what a golden shows: `int h:…`, `str[9] h:…`, a
-placeholder `<get_order#1/id>`, or `{"value": …}` where the profile keeps a value in clear.
+The same values describe a run that was just normalized and a golden read from its file; what only the run has (the
+values behind the digests) is kept apart in `Payloads`. Written leaves are what a golden shows: `int h:…`, `str[9]
+h:…`, a placeholder `<get_order#1/id>`, or `{"value": …}` where the profile keeps a value in clear.
 """
 
 from functools import lru_cache
@@ -74,8 +74,8 @@ class Operation(msgspec.Struct, kw_only=True, gc=False):
 
     label: its name in the trace, `tool#n`, with the agent before it where that is not `main`; turn: ordinal of the turn
     from 1, None where the source knows no turns; batch: number of the batch within its turn, None for a serial call;
-    args_hash: digest of the leaf map with placeholders reduced, the third part of the alignment key; uses: labels of the
-    operations whose results gave argument values, None until asked for (`NormalTrace.uses_of`); steps: in order.
+    args_hash: digest of the leaf map with placeholders reduced, the third part of the alignment key; uses: labels of
+    the operations whose results gave argument values, None until asked for (`NormalTrace.uses_of`); steps: in order.
     """
 
     label: str

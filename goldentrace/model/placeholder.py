@@ -1,7 +1,8 @@
 """Placeholders as they stand in written leaves, and what they refer to.
 
 `<get_order#1/id>` a place in the results of an operation, `<charge#1.args/key>` a place in its arguments, `<new:uuid>`,
-`<unknown:uuid>`, `<now>`, `<secret:1>`. A leaf is one placeholder, or the digest of a template followed by placeholders.
+`<unknown:uuid>`, `<now>`, `<secret:1>`. A leaf is one placeholder, or the digest of a template followed by
+placeholders.
 """
 
 import re
@@ -21,8 +22,8 @@ _PLACEHOLDER: Final = re.compile(
 class Placeholder:
     """One placeholder.
 
-    kind: `result`, `args`, `new`, `unknown`, `clock` or `secret`; label, place: of the operation and the place in it, for
-    `result` and `args`; text: as written.
+    kind: `result`, `args`, `new`, `unknown`, `clock` or `secret`; label, place: of the operation and the place in it,
+    for `result` and `args`; text: as written.
     """
 
     kind: str
@@ -71,7 +72,7 @@ def escape_place(place: str) -> str:
     """Return a place as it stands inside a placeholder: what could end one is percent-encoded."""
     if not any(char in place for char in "%<> ") and place.isprintable():
         return place
-    return "".join(f"%{ord(c):02X}" if c in "%<> " or not c.isprintable() and ord(c) < 256 else c for c in place)
+    return "".join(f"%{ord(c):02X}" if c in "%<> " or (not c.isprintable() and ord(c) < 256) else c for c in place)
 
 
 def unescape_place(place: str) -> str:

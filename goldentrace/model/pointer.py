@@ -1,7 +1,8 @@
 """JSON Pointers (RFC 6901) and globs over them.
 
-A glob that begins with `/` is matched segment by segment, `*` for one segment and `**` for any number; any other glob is a
-key name, matched at every depth. What follows `#` or a final `~n` is goldentrace's own suffix and no part of the path.
+A glob that begins with `/` is matched segment by segment, `*` for one segment and `**` for any number; any other glob
+is a key name, matched at every depth. What follows `#` or a final `~n` is goldentrace's own suffix and no part of the
+path.
 """
 
 import re

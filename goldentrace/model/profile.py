@@ -1,11 +1,11 @@
 """A profile: how traces are normalized and compared, as read from YAML.
 
 Structs with unknown fields forbidden, so that a misspelt key is an error. What alters normalization is in
-`Profile.normalizing`, whose digest goldens carry; severities, tolerances and rule options are not, so that changing them
-leaves goldens valid. This module must not read files.
+`Profile.normalizing`, whose digest goldens carry; severities, tolerances and rule options are not, so that changing
+them leaves goldens valid. This module must not read files.
 """
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -14,6 +14,8 @@ from goldentrace.model.event import Access
 Equivalence: TypeAlias = Literal["strict", "semantic"]
 ResultsMode: TypeAlias = Literal["status", "shape", "digest", "keep"]
 Severity: TypeAlias = Literal["error", "warning", "note"]
+SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
+"""Worst first."""
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -46,7 +48,8 @@ class Time(_Section, frozen=True, kw_only=True):
 
 
 class Arguments(_Section, frozen=True, kw_only=True):
-    """ignore, keep, order_free: pointer globs; max_leaves: how many the written map holds; key_env: HMAC key's variable."""
+    """ignore, keep, order_free: pointer globs; max_leaves: how many the written map holds; key_env: HMAC key's
+    variable."""
 
     equivalence: Equivalence = "strict"
     ignore: list[str] = []
@@ -76,8 +79,8 @@ class Redact(_Section, frozen=True, kw_only=True):
 
 
 class Tool(_Section, frozen=True, kw_only=True):
-    """What is known of one tool. `reconciles` and `fallback_for` name the tools it stands in for; `resource` is a template
-    over the arguments; `error_patterns` are regular expressions over an ok text that mean failure."""
+    """What is known of one tool. `reconciles` and `fallback_for` name the tools it stands in for; `resource` is a
+    template over the arguments; `error_patterns` are regular expressions over an ok text that mean failure."""
 
     access: Access | None = None
     destructive: bool = False

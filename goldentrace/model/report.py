@@ -6,10 +6,11 @@ from typing import Literal, TypeAlias
 from goldentrace.exitcodes import CHANGED, NO_VERDICT, OK
 from goldentrace.model.change import Comparison
 from goldentrace.model.finding import LintResult
-from goldentrace.model.profile import Severity
+from goldentrace.model.profile import SEVERITIES, Severity
 
-TraceStatus: TypeAlias = Literal["clean", "changed", "missing-golden", "missing-candidate", "unreadable", "not-comparable"]
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+TraceStatus: TypeAlias = Literal[
+    "clean", "changed", "missing-golden", "missing-candidate", "unreadable", "not-comparable"
+]
 
 
 @dataclass(frozen=True, slots=True)

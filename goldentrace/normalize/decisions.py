@@ -1,22 +1,19 @@
-"""Decisions that a source does not state but its calls show. Each is marked as inferred; nothing else can be derived from
-real traces without guessing.
+"""Decisions that a source does not state but its calls show. Each is marked as inferred; nothing else can be derived
+from real traces without guessing.
 
 `retry`: a joined later attempt. Where the profile declares it of a tool: `reconcile` (a read after a write of unknown
 outcome), `fallback` (another tool after a failed one), `escalate`.
 """
 
-from collections.abc import Sequence
-
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import Attempt, DecisionStep, LooseEvent, Operation
 from goldentrace.model.profile import Profile
-from goldentrace.normalize.operations import Group
 
 UNKNOWN_OUTCOME = frozenset({"timeout", "unfinished", "cancelled"})
 """Statuses that leave open whether a write took effect, where the request may have left."""
 
 
-def infer_retries(normal: NormalTrace, groups: Sequence[Group]) -> None:
+def infer_retries(normal: NormalTrace) -> None:
     """Add an inferred `retry` before each later attempt that no stated decision explains, where the source cannot state
     them; `by` is the attempt's origin."""
     if _can_state(normal, "retry"):
@@ -87,5 +84,3 @@ def _loose_decision(kind: str, position: int, by: Operation) -> LooseEvent:
     first = by.first
     fields = {"decision": kind, "by": first.origin, "inferred": True}
     return LooseEvent(kind="decision", position=position, fields=fields, index=first.call_index, line=first.call_line)
-
-

@@ -1,9 +1,9 @@
 """Names of places inside a result, and how to find the place again in another run.
 
-An element of an array of objects is named `{index:digest}`, the digest over its leaves that are not ids, where that digest
-is unique in the array; else by its index. Indexes alone missed the wrong entity and alarmed on a re-sorted listing; digests
-alone alarmed on a stock counter: so both are written, and the digest decides where the other array has it. An object key
-that holds an id is named the same way. `pointer~n` is the n-th id inside one string.
+An element of an array of objects is named `{index:digest}`, the digest over its leaves that are not ids, where that
+digest is unique in the array; else by its index. Indexes alone missed the wrong entity and alarmed on a re-sorted
+listing; digests alone alarmed on a stock counter: so both are written, and the digest decides where the other array
+has it. An object key that holds an id is named the same way. `pointer~n` is the n-th id inside one string.
 """
 
 import re
@@ -60,7 +60,9 @@ class ResultDocument:
         elif self._reader.ids.has_keys and isinstance(value, int | float) and self._reader.ids.is_key(raw):
             yield f"key:{value}", raw, name
 
-    def _ids_of_text(self, text: str, raw: str, name: Callable[[], str]) -> Iterator[tuple[str, str, Callable[[], str]]]:
+    def _ids_of_text(
+        self, text: str, raw: str, name: Callable[[], str]
+    ) -> Iterator[tuple[str, str, Callable[[], str]]]:
         inner = _json_in(text)
         if inner is not None:
             yield from self._ids(inner, raw, name)
@@ -89,7 +91,7 @@ class ResultDocument:
         """Return the ids at a named place of this result, none where the place is gone."""
         is_key = name.endswith("#key")
         plain = name.removesuffix("#key")
-        found = self._at(plain, is_key)
+        found = self._at(plain, is_key=is_key)
         if found:
             return found
         nth = _NTH.search(plain)
@@ -98,7 +100,7 @@ class ResultDocument:
         whole = self._at(plain[: nth.start()], is_key=False)
         return whole[int(nth[1]) - 1 : int(nth[1])]
 
-    def _at(self, name: str, is_key: bool) -> tuple[str, ...]:
+    def _at(self, name: str, *, is_key: bool) -> tuple[str, ...]:
         value, raw = self._value, ""
         key_id: str | None = None
         for segment in name.split("/")[1:]:
@@ -124,13 +126,17 @@ class ResultDocument:
         if is_key:
             return (key_id,) if key_id is not None else ()
         if isinstance(value, str):
-            return tuple(token.value for token in self._reader.text(value, raw) if not isinstance(token, str) and token.is_id)
+            return tuple(
+                token.value for token in self._reader.text(value, raw) if not isinstance(token, str) and token.is_id
+            )
         if self._reader.ids.has_keys and isinstance(value, int | float) and self._reader.ids.is_key(raw):
             return (f"key:{value}",)
         return ()
 
     def _element(self, value: Any, raw: str, index: int, wanted: str | None) -> str | int | None:
-        keys: list[Any] = list(range(len(value))) if isinstance(value, list) else [key for key in value if _id_of_key(key)]
+        keys: list[Any] = (
+            list(range(len(value))) if isinstance(value, list) else [key for key in value if _id_of_key(key)]
+        )
         items = [value[key] for key in keys]
         if wanted is not None:
             digests = self._element_digests(raw if isinstance(value, list) else raw + "#keys", items)

@@ -1,7 +1,8 @@
 """What is random by shape: the list `ids/1`, and how two spellings of one id are compared.
 
-The list is exhaustive and versioned: UUIDs, ULIDs, listed prefixes, long hex. Numbers, dates and epochs are never ids by
-shape, because masking them hid a wrong date, account and card number. Where an id came from is `provenance.py`'s to say.
+The list is exhaustive and versioned: UUIDs, ULIDs, listed prefixes, long hex. Numbers, dates and epochs are never ids
+by shape, because masking them hid a wrong date, account and card number. Where an id came from is `provenance.py`'s to
+say.
 """
 
 import re
@@ -53,7 +54,7 @@ class IdStep:
         return split_by(segments, find_ids) if self._is_by_shape else segments
 
 
-def key_token(value: str | int | float) -> Token:
+def key_token(value: str | float) -> Token:
     """Return the token of a value that is an id because the profile names its key."""
     token = find_ids(value)[0][2] if isinstance(value, str) and _is_whole(value) else None
     return Token("key", token.value if token else f"key:{value}", str(value), "ids.keys")
@@ -77,8 +78,8 @@ def find_ids(text: str) -> list[tuple[int, int, Token]]:
 
 
 def id_values(document: bytes) -> set[str]:
-    """Return the comparable form of every id in a JSON document, read as bytes: quick, and blind to escapes, which no id
-    needs."""
+    """Return the comparable form of every id in a JSON document, read as bytes: quick, and blind to escapes, which no
+    id needs."""
     values: set[str] = set()
     for match in _BYTES_PATTERN.finditer(document):
         token = _token(match.lastgroup or "", match[0].decode("ascii"))

@@ -1,9 +1,9 @@
 """A JSON value as its leaves: JSON Pointer -> what stands there, written as type, length and short digest.
 
 Most leaves are plain and are written at once. A leaf that holds a secret, a folder, an id or a value that may be the
-clock's stays `Mixed` or `Moment`, because what it becomes depends on the trace around it. Containers have no line of their
-own, except empty ones. A string that holds a JSON object or array is walked as that value and marked by `pointer#json`.
-This module must not know of events.
+clock's stays `Mixed` or `Moment`, because what it becomes depends on the trace around it. Containers have no line of
+their own, except empty ones. A string that holds a JSON object or array is walked as that value and marked by
+`pointer#json`. This module must not know of events.
 """
 
 import re
@@ -18,7 +18,7 @@ from goldentrace.model.profile import Profile, Tool
 from goldentrace.normalize.ids import MIN_LENGTH, IdStep, key_token
 from goldentrace.normalize.paths import PathStep
 from goldentrace.normalize.redact import Redactor, is_secret_key
-from goldentrace.normalize.text import Segments, Token
+from goldentrace.normalize.text import Segments
 
 MAX_CACHED_DIGESTS: Final = 200_000
 """Entries kept of value -> written leaf; beyond it the cache starts anew, so that memory stays bounded."""
@@ -36,8 +36,8 @@ class Mixed(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A date-time, date or epoch that may be the event's own clock: its instant in ms since 1970, and the plain leaf that it
-    is otherwise. is_relative: the profile says that it follows the clock; is_date: a day without a time."""
+    """A date-time, date or epoch that may be the event's own clock: its instant in ms since 1970, and the plain leaf
+    that it is otherwise. is_relative: the profile says that it follows the clock; is_date: a day without a time."""
 
     at_ms: float
     written: WrittenLeaf
@@ -68,9 +68,11 @@ class LeafReader:
         self._relative = pointers.compile_globs(tuple(profile.time.relative))
         self._arguments = profile.arguments
         self._has_rules = bool(
-            profile.ids.keys or profile.redact.rules or profile.time.relative or self._is_semantic or any(
-                len(folder) < MIN_LENGTH for folder in paths.folders
-            )
+            profile.ids.keys
+            or profile.redact.rules
+            or profile.time.relative
+            or self._is_semantic
+            or any(len(folder) < MIN_LENGTH for folder in paths.folders)
         )
         self._scopes: dict[int, _Scope] = {}
         self._telling: dict[str, bool] = {}
@@ -78,7 +80,8 @@ class LeafReader:
         self._integers: dict[int, str] = {}
 
     def flatten(self, value: Any, tool: Tool | None = None) -> Flat:
-        """Return the leaves of a value. tool: its ignore, keep and order_free add to the profile's; None for a result."""
+        """Return the leaves of a value. tool: its ignore, keep and order_free add to the profile's; None for a
+        result."""
         flat = Flat()
         scope = self._scopes.get(id(tool))
         if scope is None:
@@ -122,7 +125,13 @@ class LeafReader:
 
     def _add_text(self, text: str, pointer: str, name: str | None, flat: Flat, scope: "_Scope") -> None:
         key = name if name is not None and self._is_telling(name) else None
-        if len(text) < MIN_LENGTH and key is None and scope.keep is None and _SIMPLE.fullmatch(text) and not self._has_rules:
+        if (
+            len(text) < MIN_LENGTH
+            and key is None
+            and scope.keep is None
+            and _SIMPLE.fullmatch(text)
+            and not self._has_rules
+        ):
             flat.leaves[pointer] = self._strings.get(text) or self.describe(text)
             return
         if text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
@@ -171,7 +180,7 @@ class LeafReader:
             return None
         is_relative = pointers.is_matched(self._relative, pointer)
         is_date = _DATE_TEXT.fullmatch(text) is not None
-        if is_date and not is_relative or not is_date and not _CLOCK_TEXT.fullmatch(text):
+        if (is_date and not is_relative) or (not is_date and not _CLOCK_TEXT.fullmatch(text)):
             return None
         at_ms = instant_ms(text)
         return None if at_ms is None else Moment(at_ms, written, is_relative, is_date)
@@ -200,7 +209,7 @@ class LeafReader:
         is_integral = value.is_integer() and abs(value) < 1e21
         return f"{'int' if is_integral else 'float'} {self.digest(value)}"
 
-    def _describe_semantic(self, value: str | int | float) -> str:
+    def _describe_semantic(self, value: str | float) -> str:
         """Numbers and numeric strings are equal, strings are trimmed; case is not folded."""
         if isinstance(value, str):
             value = value.strip()
@@ -247,7 +256,8 @@ def _remember(cache: dict[Any, str], value: Any, written: str) -> None:
 
 
 def instant_ms(text: str) -> float | None:
-    """Return the instant of an ISO date or date-time in ms since 1970; one without a zone counts as UTC; None if none."""
+    """Return the instant of an ISO date or date-time in ms since 1970; one without a zone counts as UTC; None if
+    none."""
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:

@@ -1,7 +1,7 @@
 """Timestamps to offsets: since the start of the trace for people, since their cause where that is behaviour.
 
-The monotonic clock of the recording process is used where both ends have it, the wall clock otherwise; the two are never
-mixed. A time that is missing stays missing. This module must not judge a wait.
+The monotonic clock of the recording process is used where both ends have it, the wall clock otherwise; the two are
+never mixed. A time that is missing stays missing. This module must not judge a wait.
 """
 
 from datetime import UTC, datetime
@@ -61,7 +61,8 @@ def offsets_of(trace: Trace) -> list[float | None]:
 
 
 def place_in_time(normal: NormalTrace, trace: Trace) -> None:
-    """Fill the offsets of attempts, decisions and loose events since the start of the trace; for display and for rules."""
+    """Fill the offsets of attempts, decisions and loose events since the start of the trace; for display and for
+    rules."""
     offsets = offsets_of(trace)
     for operation in normal.operations:
         for step in operation.steps:

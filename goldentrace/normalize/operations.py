@@ -1,8 +1,9 @@
 """Events to operations: which attempts belong together, which calls form a batch, which event belongs to which call.
 
-Joining by `op_id` is stated by the source; joining without it needs equal arguments, a failed attempt before, and nothing
-of a later batch between. A result belongs to the nearest earlier open call of its id, because ids are reused in the wild.
-This module must not look into values: `same_arguments` is given to it. What is inferred here is marked as inferred.
+Joining by `op_id` is stated by the source; joining without it needs equal arguments, a failed attempt before, and
+nothing of a later batch between. A result belongs to the nearest earlier open call of its id, because ids are reused
+in the wild. This module must not look into values: `same_arguments` is given to it. What is inferred here is marked as
+inferred.
 """
 
 from collections.abc import Callable
@@ -66,8 +67,8 @@ class Group:
 
 @dataclass(slots=True)
 class Grouped:
-    """units: batches and serial calls in order, each a list of groups (one, where serial), calls without a parent only; the
-    calls that ran within a call are its `children`. loose: indexes of the events of no operation."""
+    """units: batches and serial calls in order, each a list of groups (one, where serial), calls without a parent
+    only; the calls that ran within a call are its `children`. loose: indexes of the events of no operation."""
 
     groups: list[Group] = field(default_factory=list)
     units: list[list[Group]] = field(default_factory=list)
@@ -165,7 +166,11 @@ class _Grouping:
             return self.by_operation.get(call.op_id)
         for earlier in reversed(self.failed):
             first = earlier.last.call
-            if first.tool_name == call.tool_name and first.agent == call.agent and self.same_arguments(first, call, index):
+            if (
+                first.tool_name == call.tool_name
+                and first.agent == call.agent
+                and self.same_arguments(first, call, index)
+            ):
                 return earlier
         return None
 
@@ -176,7 +181,9 @@ class _Grouping:
             return
         place = len(waiting) - 1
         if result.attempt is not None and len(waiting) > 1:
-            place = next((n for n in range(len(waiting) - 1, -1, -1) if waiting[n][1].call.attempt == result.attempt), place)
+            place = next(
+                (n for n in range(len(waiting) - 1, -1, -1) if waiting[n][1].call.attempt == result.attempt), place
+            )
         found, attempt = waiting.pop(place)
         if not waiting:
             del self.open[result.call_id]
@@ -200,8 +207,8 @@ class _Grouping:
 
 
 def _find_batches(grouped: Grouped) -> None:
-    """Number the batches: equal `batch` of one turn; without it, calls of one turn, agent and parent of which each started
-    before any of them had a result. Fills `units` and `children`."""
+    """Number the batches: equal `batch` of one turn; without it, calls of one turn, agent and parent of which each
+    started before any of them had a result. Fills `units` and `children`."""
     serial_end: dict[tuple[int | None, str, int], tuple[list[Group], float]] = {}
     stated: dict[tuple[int | None, str | int], list[Group]] = {}
     units: list[list[Group]] = []
@@ -232,7 +239,7 @@ def _find_batches(grouped: Grouped) -> None:
     batches: dict[tuple[int | None, str], int] = {}
     for unit in units:
         if len(unit) > 1:
-            place = (unit[0].turn, unit[0].first.call.agent)  # type: ignore[assignment]
-            batches[place] = batches.get(place, 0) + 1  # type: ignore[index]
+            turn_of_agent = (unit[0].turn, unit[0].first.call.agent)
+            batches[turn_of_agent] = batches.get(turn_of_agent, 0) + 1
             for member in unit:
-                member.batch = batches[place]  # type: ignore[index]
+                member.batch = batches[turn_of_agent]

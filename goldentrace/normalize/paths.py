@@ -1,7 +1,7 @@
 """Folders of one machine: the recorded working, home and temporary folder become `<cwd>`, `<home>`, `<tmp>`.
 
-They are replaced inside strings too, at path boundaries, the longest first. The first component below the temporary folder
-is an id of kind `tmp`: its name is drawn anew in each run. This module must not touch the file system.
+They are replaced inside strings too, at path boundaries, the longest first. The first component below the temporary
+folder is an id of kind `tmp`: its name is drawn anew in each run. This module must not touch the file system.
 """
 
 import re

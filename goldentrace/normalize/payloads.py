@@ -1,7 +1,7 @@
 """The values behind a normalized run: what an argument was, which id stands where in a result, who used whose values.
 
-Only a run has them; a golden file holds no value. So a verdict may ask them about the candidate alone, and about the golden
-only for what is shown. Decoded lazily: most operations are never asked about.
+Only a run has them; a golden file holds no value. So a verdict may ask them about the candidate alone, and about the
+golden only for what is shown. Decoded lazily: most operations are never asked about.
 """
 
 from collections.abc import Iterator
@@ -163,7 +163,7 @@ def flatten_call(reader: LeafReader, call: ToolCall, tool: Any) -> Flat:
 
 def _add_text(reader: LeafReader, flat: Flat, pointer: str, text: str) -> None:
     segments = reader.text(text, pointer)
-    if len(segments) == 1 and isinstance(segments[0], str) or not segments:
+    if (len(segments) == 1 and isinstance(segments[0], str)) or not segments:
         flat.leaves[pointer] = reader.describe(text)
     else:
         flat.leaves[pointer] = Mixed(segments)

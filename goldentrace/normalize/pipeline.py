@@ -1,9 +1,9 @@
 """A trace to a normalized trace: `redact -> paths -> ids -> offsets -> arguments -> results`, the same on both sides.
 
-The text steps (redact, paths, ids) are composed in `LeafReader.text`; operations are then named in canonical order, because
-labels and placeholders depend on it: turns and serial calls as they happened, members of a batch by (agent, tool, key), the
-calls that ran within a call behind its batch. Arguments without ids, secrets or clock values depend on nothing else, so
-their leaves are made once per distinct text (`ArgumentCache`). This module must not compare anything.
+The text steps (redact, paths, ids) are composed in `LeafReader.text`; operations are then named in canonical order,
+because labels and placeholders depend on it: turns and serial calls as they happened, members of a batch by (agent,
+tool, key), the calls that ran within a call behind its batch. Arguments without ids, secrets or clock values depend on
+nothing else, so their leaves are made once per distinct text (`ArgumentCache`). This module must not compare anything.
 """
 
 from collections.abc import Mapping
@@ -71,14 +71,14 @@ def normalize(
     is_explained: list every replaced value in `masked`.
     Raises: InputError naming the line where arguments are no JSON.
     """
-    return _Normalization(trace, profile, key, cache or ArgumentCache(), is_explained).run(profile_hash)
+    return _Normalization(trace, profile, key, cache or ArgumentCache(), is_explained=is_explained).run(profile_hash)
 
 
 class _Normalization:
     """One run of the pipeline over one trace."""
 
     def __init__(
-        self, trace: Trace, profile: Profile, key: bytes | None, cache: ArgumentCache, is_explained: bool
+        self, trace: Trace, profile: Profile, key: bytes | None, cache: ArgumentCache, *, is_explained: bool
     ) -> None:
         self.trace = trace
         self.profile = profile
@@ -127,7 +127,7 @@ class _Normalization:
             notes=tuple(_note_text(note.text, note.line) for note in trace.notes),
             masked=self.masked or [],
         )  # fmt: skip
-        infer_retries(normal, self.order)
+        infer_retries(normal)
         infer_decisions(normal, self.profile)
         return normal
 
@@ -216,7 +216,12 @@ class _Normalization:
         if first == second:
             return True
         if not (isinstance(first, Mixed) and isinstance(second, Mixed)) or len(first.segments) != len(second.segments):
-            return isinstance(first, Moment) and isinstance(second, Moment) and self._is_clock(first) and self._is_clock(second)
+            return (
+                isinstance(first, Moment)
+                and isinstance(second, Moment)
+                and self._is_clock(first)
+                and self._is_clock(second)
+            )
         for one, other in zip(first.segments, second.segments, strict=True):
             if one == other:
                 continue
@@ -284,17 +289,17 @@ class _Normalization:
         self.operations.append(
             Operation(
                 label=label, tool_name=tool_name, agent=call.agent, turn=member.turn, batch=member.batch,
-                parent=member.parent.label if member.parent is not None else None, access=access, resource=call.resource,
-                args=args, args_hash=args_hash, steps=self._steps(member, new, label, tool),
+                parent=member.parent.label if member.parent is not None else None, access=access,
+                resource=call.resource, args=args, args_hash=args_hash, steps=self._steps(member, new, label, tool),
             )
         )  # fmt: skip
         self.order.append(member)
         self.members.append(number)
         if new is not None and new.pointers and len(self.order) - number > 1:
-            self._share_new(new, number)
+            self._share_new(new)
         return new
 
-    def _share_new(self, new: NewIds, number: int) -> None:
+    def _share_new(self, new: NewIds) -> None:
         """Inside a batch an id that an earlier member was the first to hold is known by that member's arguments."""
         label = self.operations[-1].label
         self.provenance.keep_new(new, label, label.rpartition("#")[0])
@@ -370,7 +375,8 @@ class _Normalization:
         return written, _hash_of(reduced)
 
     def _name_mixed(self, leaf: Mixed, pointer: str, new: NewIds, label: str | None) -> tuple[WrittenLeaf, WrittenLeaf]:
-        """A leaf that is one placeholder is written as that; a mixed one as the digest of its template and placeholders."""
+        """A leaf that is one placeholder is written as that; a mixed one as the digest of its template and
+        placeholders."""
         template: list[Any] = []
         written: list[str] = []
         reduced: list[str] = []
@@ -385,7 +391,11 @@ class _Normalization:
                 continue
             nth += segment.is_id
             place = pointer if len(leaf.segments) == 1 else f"{pointer}~{nth}"
-            found = self.provenance.name_secret(segment) if segment.kind == "secret" else self.provenance.name(segment, place, new)
+            found = (
+                self.provenance.name_secret(segment)
+                if segment.kind == "secret"
+                else self.provenance.name(segment, place, new)
+            )
             if found is None:
                 template.append(segment.text)
                 continue
@@ -399,7 +409,9 @@ class _Normalization:
         if all(isinstance(part, str) for part in template):
             plain = self.reader.describe("".join(template))
             return plain, plain
-        length = sum(len(part) if isinstance(part, str) else len(part.get("path", "")) + 2 for part in template if part != {})
+        length = sum(
+            len(part) if isinstance(part, str) else len(part.get("path", "")) + 2 for part in template if part != {}
+        )
         shape = f"str[{length}] {self.reader.digest(template)}"
         return " ".join((shape, *written)), " ".join((shape, *reduced))
 
@@ -426,7 +438,8 @@ class _Normalization:
             self.masked.append(Masked(label, pointer, shown, placeholder, token.rule))
 
     def _take_results(self, member: Group) -> None:
-        """The ids of an operation's results are known from here on; a result that was left out makes later ids unknown."""
+        """The ids of an operation's results are known from here on; a result that was left out makes later ids
+        unknown."""
         for attempt in member.tries():
             result = attempt.result
             if result is None:
@@ -484,7 +497,7 @@ class _Normalization:
             position += 1
         return position
 
-    def _effect(self, event: Effect) -> Mapping[str, Any] | dict[str, Any]:
+    def _effect(self, event: Effect) -> dict[str, Any]:
         """An effect keeps its name; its key and value as leaves, ids in them by provenance."""
         fields: dict[str, Any] = {"name": event.name}
         for name, value in (("key", event.key), ("value", decode(event.value) if bytes(event.value) else None)):

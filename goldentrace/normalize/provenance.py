@@ -1,8 +1,9 @@
 """Where an id came from, so that a new id and a wrong id can be told apart.
 
 An id first seen in a result is `<get_order#1/id>`; first seen in arguments `<new:uuid>`, in a later operation
-`<charge_card#1.args/idempotency_key>`. A random-looking value that a user or system message held before any result did is a
-literal and stays an ordinary value. Where an earlier result was not recorded, nothing can be said: `<unknown:uuid>`.
+`<charge_card#1.args/idempotency_key>`. A random-looking value that a user or system message held before any result did
+is a literal and stays an ordinary value. Where an earlier result was not recorded, nothing can be said:
+`<unknown:uuid>`.
 """
 
 from dataclasses import dataclass, field
@@ -79,7 +80,8 @@ class Provenance:
             self._known.setdefault(value, Reference(f"<{label}.args{place}>", f"<{tool}.args{place}>"))
 
     def keep_result(self, places: dict[str, str], label: str, tool: str) -> None:
-        """From here on, the ids of a result are known by their place in it. The first result that holds an id names it."""
+        """From here on, the ids of a result are known by their place in it. The first result that holds an id
+        names it."""
         for value, name in places.items():
             place = escape_place(name)
             self._known.setdefault(value, Reference(f"<{label}{place}>", f"<{tool}{reduce_name(place)}>"))

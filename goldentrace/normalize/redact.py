@@ -1,9 +1,9 @@
 """Secrets: found in any text or under a telling key, replaced by `<secret:n>`, equal ones by equal numbers.
 
-The list `secrets/1` is small on purpose: what the known providers issue, tokens and keys of standard form, credentials in
-URLs and headers. No kept detector library fits: those that exist scan files, cost milliseconds a value and need entropy
-thresholds that mask ids. A literal prefilter comes first, because a record-time pattern run costs 17 us an event and the
-prefilter under 1 us. This module must not decide what is compared.
+The list `secrets/1` is small on purpose: what the known providers issue, tokens and keys of standard form, credentials
+in URLs and headers. No kept detector library fits: those that exist scan files, cost milliseconds a value and need
+entropy thresholds that mask ids. A literal prefilter comes first, because a record-time pattern run costs 17 us an
+event and the prefilter under 1 us. This module must not decide what is compared.
 
 Source of the shapes: each provider's own documentation of its key prefixes; RFC 7519 (JWT), RFC 7468 (PEM), RFC 6750
 (Bearer), RFC 3986 section 3.2.1 (userinfo).
@@ -42,16 +42,41 @@ _ANY: Final = re.compile("|".join(f"(?P<p{n}>{pattern})" for n, (_, pattern) in 
 _INNER_GROUPS: Final = ("bearer", "cookie", "header", "password")
 
 _SECRET_KEYS: Final = frozenset(
-    "password passwd pwd passphrase secret client_secret api_key apikey x_api_key access_token refresh_token id_token "
-    "auth_token session_token bearer_token api_token accessjwt refreshjwt authorization proxy_authorization cookie "
-    "set_cookie private_key secret_key access_key secret_access_key".split()
+    [
+        "password",
+        "passwd",
+        "pwd",
+        "passphrase",
+        "secret",
+        "client_secret",
+        "api_key",
+        "apikey",
+        "x_api_key",
+        "access_token",
+        "refresh_token",
+        "id_token",
+        "auth_token",
+        "session_token",
+        "bearer_token",
+        "api_token",
+        "accessjwt",
+        "refreshjwt",
+        "authorization",
+        "proxy_authorization",
+        "cookie",
+        "set_cookie",
+        "private_key",
+        "secret_key",
+        "access_key",
+        "secret_access_key",
+    ]
 )
 """Names under which any string is a secret, dashes as underscores, case folded."""
 
 _MARKS: Final = (
-    "sk-", "_live_", "_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "akia", "asia", "aiza", "xox",
-    "hf_", "gsk_", "npm_", "lsv2_", "sg.", "pypi-", "eyj", "-----begin", "bearer", "basic", "cookie", "authorization", "key",
-    "://", "passw", "pwd", "passphrase", "secret", "token", "jwt",
+    "sk-", "_live_", "_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "akia", "asia", "aiza",
+    "xox", "hf_", "gsk_", "npm_", "lsv2_", "sg.", "pypi-", "eyj", "-----begin", "bearer", "basic", "cookie",
+    "authorization", "key", "://", "passw", "pwd", "passphrase", "secret", "token", "jwt",
 )  # fmt: skip
 """Lower-case literals of which a text with a secret holds at least one."""
 
@@ -75,10 +100,7 @@ class Redactor:
         if not self._is_builtin:
             return False
         low = text.lower()
-        for mark in _MARKS:
-            if mark in low:
-                return True
-        return False
+        return any(mark in low for mark in _MARKS)
 
     def find(self, text: str, key: str | None = None) -> list[tuple[int, int, Token]]:
         """Return the secrets in a text as spans, ascending. key: the name under which the text stands, if any."""
@@ -133,7 +155,8 @@ class Redactor:
         return "".join((*parts, text[done:]))
 
     def redact_value(self, value: Any, numbers: dict[str, int], key: str | None = None) -> Any:
-        """Return a JSON value with each secret in its strings and keys as `<secret:n>`; the same object where none is."""
+        """Return a JSON value with each secret in its strings and keys as `<secret:n>`; the same object where none
+        is."""
         if isinstance(value, str):
             return self.redact_text(value, numbers, key)
         if isinstance(value, dict):

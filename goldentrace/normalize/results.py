@@ -1,9 +1,11 @@
-"""Results as far as a profile compares them: not at all beyond the status, their shape, their digests, or their values."""
+"""Results as far as a profile compares them: not at all beyond the status, their shape, their digests, or their
+values."""
 
 import re
 from typing import Any
 
 from goldentrace.codec.canonical import JsonError, decode
+from goldentrace.model import pointer as pointers
 from goldentrace.model.event import ToolResult
 from goldentrace.model.operation import LeafMap
 from goldentrace.model.profile import ResultsMode, Tool
@@ -44,11 +46,11 @@ def _in_mode(leaf: Any, mode: ResultsMode) -> Any:
 
 
 def _kept(value: Any, pointer: str, shown: Any) -> Any:
-    """The value in clear where the leaf is plain; the digest or placeholder where it is not, or stands in a JSON string."""
+    """The value in clear where the leaf is plain; the digest or placeholder where it is not, or stands in a JSON
+    string."""
     if not isinstance(shown, str) or " h:" not in shown:
         return shown
-    for key in pointer.split("/")[1:]:
-        key = key.replace("~1", "/").replace("~0", "~")
+    for key in pointers.segments(pointer):
         if isinstance(value, dict) and key in value:
             value = value[key]
         elif isinstance(value, list) and key.isdigit() and int(key) < len(value):

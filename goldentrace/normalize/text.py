@@ -1,7 +1,7 @@
 """The pieces of a string: plain text and the tokens that a step of the pipeline recognised in it.
 
-A step takes segments and returns segments; it looks only at the plain text that earlier steps left. This module must not
-know what a secret, a path or an id looks like.
+A step takes segments and returns segments; it looks only at the plain text that earlier steps left. This module must
+not know what a secret, a path or an id looks like.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeAlias
 class Token(NamedTuple):
     """Something recognised inside a string.
 
-    kind: `secret`, `path`, or the kind of an id (`uuid`, `hex`, `ulid`, `tmp`, `key`, a listed prefix); value: the form in
-    which two of them are compared; text: as it stood; rule: what recognised it.
+    kind: `secret`, `path`, or the kind of an id (`uuid`, `hex`, `ulid`, `tmp`, `key`, a listed prefix); value: the
+    form in which two of them are compared; text: as it stood; rule: what recognised it.
     """
 
     kind: str
@@ -30,7 +30,8 @@ TextStep: TypeAlias = Callable[[Segments], Segments]
 
 
 def split_by(segments: Segments, find: Callable[[str], list[tuple[int, int, Token]]]) -> Segments:
-    """Return the segments with every span that `find` reports in plain text made a token; spans ascend, none overlap."""
+    """Return the segments with every span that `find` reports in plain text made a token; spans ascend, none
+    overlap."""
     parts: list[str | Token] = []
     for segment in segments:
         if isinstance(segment, Token):

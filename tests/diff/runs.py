@@ -76,7 +76,11 @@ def plans(draw: st.DrawFn, *, most_turns: int = 7) -> Plan:
         for _ in range(draw(st.integers(2 if is_batch else 1, 3))):
             uses = draw(st.lists(st.integers(0, start - 1), max_size=2, unique=True)) if start else []
             tool = draw(st.sampled_from(sorted(TOOLS)))
-            args: dict[str, Any] = {"n": number, "text": draw(st.text(max_size=6)), "nested": {"list": [number, "a", None]}}
+            args: dict[str, Any] = {
+                "n": number,
+                "text": draw(st.text(max_size=6)),
+                "nested": {"list": [number, "a", None]},
+            }
             failures = draw(st.lists(st.integers(300, 4000), max_size=2)) if draw(st.integers(0, 3)) == 0 else []
             status = "error" if draw(st.integers(0, 5)) == 0 else "ok"
             decision = "abort" if status == "error" and draw(st.booleans()) else None
@@ -150,7 +154,11 @@ class _Rendering:
         )
 
     def result(self, step: Step, call_id: str, status: str, made: dict[str, str], **more: Any) -> None:
-        body = {"request_id": "req_" + self.uuid()[:8] + "a1", "items": [{"kind": f"k{step.args['n']}", **made}], "id": made["id"]}
+        body = {
+            "request_id": "req_" + self.uuid()[:8] + "a1",
+            "items": [{"kind": f"k{step.args['n']}", **made}],
+            "id": made["id"],
+        }
         self.add(ToolResult, turn=self.turn, call_id=call_id, status=status, result=encode_raw(body), **more)
 
     def serial(self, step: Step) -> None:

@@ -16,7 +16,9 @@ TWENTY = Plan(
     tuple(
         Turn(
             tuple(
-                Step(("get", "write", "search")[n % 3], {"n": n}, uses=(n - 2,) if n % 5 == 4 else (), has_key=n % 7 == 1)
+                Step(
+                    ("get", "write", "search")[n % 3], {"n": n}, uses=(n - 2,) if n % 5 == 4 else (), has_key=n % 7 == 1
+                )
                 for n in range(start, start + 4)
             )
         )

@@ -1,0 +1,220 @@
+"""The calls of a run while they happen: where code stands (turn, agent, call), which attempt of what it starts, how it ends.
+
+A `Scope` is carried by a context variable, so that tasks, and threads that copy their context, know where they belong. A `Call`
+is one attempt from its start to its result. This module must not call a tool.
+"""
+
+import contextvars
+import itertools
+import secrets
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from goldentrace.model.event import MAIN_AGENT, Origin
+
+if TYPE_CHECKING:
+    from goldentrace.record.turn import Turn
+
+MAX_REMEMBERED_CALLS: Final = 10_000
+"""Finished calls that a decision may still name by id; an agent decides about what it has just seen."""
+
+
+class Operation:
+    """What all attempts of one call share. next_by: who asks for the next attempt, as the last retry decision said."""
+
+    __slots__ = ("attempts", "next_by", "op_id", "started_ns")
+
+    def __init__(self, op_id: str, started_ns: int) -> None:
+        self.op_id = op_id
+        self.started_ns = started_ns
+        self.attempts = 0
+        self.next_by: Origin = "harness"
+
+
+class Call:
+    """One attempt. tries: how often its tool's own retry loop has begun a try (`Recorder.attempt`)."""
+
+    __slots__ = (
+        "access", "agent", "args", "attempt", "batch", "call_id", "idempotency_key", "is_destructive", "is_failed", "is_open",
+        "operation", "origin", "parent", "resource", "tool_name", "tries", "turn",
+    )  # fmt: skip
+
+    def __init__(self, call_id: str, tool_name: str, operation: Operation) -> None:
+        self.call_id = call_id
+        self.tool_name = tool_name
+        self.operation = operation
+        self.attempt = 1
+        self.agent = MAIN_AGENT
+        self.turn: Turn | None = None
+        self.args = Raw(b"")
+        self.access: str | None = None
+        self.is_destructive = False
+        self.resource: str | None = None
+        self.idempotency_key: str | None = None
+        self.batch: str | int | None = None
+        self.parent: str | None = None
+        self.origin: Origin = "model"
+        self.is_open = True
+        self.is_failed = False
+        self.tries = 0
+
+
+class Retry:
+    """A decision to try a call again that no call has followed yet."""
+
+    __slots__ = ("call", "is_taken")
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.is_taken = False
+
+
+class GivenId:
+    """A call id that the provider gave, for the next call only; its later attempts keep it."""
+
+    __slots__ = ("call_id", "is_taken")
+
+    def __init__(self, call_id: str) -> None:
+        self.call_id = call_id
+        self.is_taken = False
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """Where code stands. call: the call that it runs within; last: the call that ended last here."""
+
+    agent: str = MAIN_AGENT
+    turn: Any = None
+    call: Call | None = None
+    last: Call | None = None
+    batch: str | None = None
+    origin: Origin | None = None
+    given_id: GivenId | None = None
+    retry: Retry | None = None
+
+
+class Calls:
+    """The calls of one recorder: gives ids, joins attempts, finds the call that a decision is about."""
+
+    def __init__(self, agent: str) -> None:
+        self._default = Scope(agent=agent)
+        self._scope: contextvars.ContextVar[Scope] = contextvars.ContextVar("goldentrace_scope")
+        self.open_turns: list[Turn] = []
+        self._remembered: OrderedDict[str, Call] = OrderedDict()
+        self._waiting: dict[tuple[str, str], Retry] = {}
+        self._last_failed: dict[str, Call] = {}
+        self.reset_process()
+
+    def reset_process(self) -> None:
+        """After a fork: a lock that nobody holds, and ids that the parent will not give too."""
+        self.lock = threading.RLock()
+        self._token = secrets.token_hex(4)
+        self._numbers = itertools.count(1)
+
+    def scope(self) -> Scope:
+        """Return where the running code stands.
+
+        A thread that was started without its starter's context stands in the open turn, if only one is open.
+        """
+        scope = self._scope.get(None)
+        if scope is not None:
+            return scope
+        turns = self.open_turns
+        return turns[0].inner if len(turns) == 1 else self._default
+
+    def move_to(self, scope: Scope) -> None:
+        """Make the running code stand there."""
+        self._scope.set(scope)
+
+    def new_id(self, kind: str) -> str:
+        """Return an id that no other process of the run gives."""
+        return f"{kind}-{self._token}-{next(self._numbers)}"
+
+    def begin(self, scope: Scope, tool_name: str, args: Raw, now_ns: int) -> Call:
+        """Return the call that starts here: the next attempt of an operation that was decided to be tried again, or a new one.
+
+        It is not counted yet (`count`): a limit may still stop it.
+        """
+        retry = self._find_retry(scope, tool_name, args)
+        if retry is not None:
+            before = retry.call
+            call = Call(before.call_id, tool_name, before.operation)
+            call.attempt = before.operation.attempts + 1
+            call.origin = before.operation.next_by
+        else:
+            given = scope.given_id
+            call_id = self.new_id("call") if given is None or given.is_taken else given.call_id
+            call = Call(call_id, tool_name, Operation(call_id, now_ns))
+            call.origin = scope.origin or _origin_in(scope)
+        call.args = args
+        call.agent = scope.agent
+        call.turn = scope.turn
+        call.batch = scope.batch
+        call.parent = scope.call.call_id if scope.call is not None else None
+        return call
+
+    def count(self, scope: Scope, call: Call) -> None:
+        """Have the call started: what led to it is used up, and later decisions may name it."""
+        call.operation.attempts = max(call.attempt, call.operation.attempts)
+        if scope.given_id is not None and scope.given_id.call_id == call.call_id:
+            scope.given_id.is_taken = True
+        for retry in (scope.retry, self._waiting.get((call.agent, call.tool_name))):
+            if retry is not None and retry.call.operation is call.operation:
+                retry.is_taken = True
+        with self.lock:
+            self._remembered[call.call_id] = call
+            if len(self._remembered) > MAX_REMEMBERED_CALLS:
+                self._remembered.popitem(last=False)
+
+    def end(self, call: Call, *, is_failed: bool) -> None:
+        """Note how an attempt ended."""
+        call.is_open = False
+        call.is_failed = is_failed
+        if is_failed:
+            self._last_failed[call.agent] = call
+        elif self._last_failed.get(call.agent) is call:
+            del self._last_failed[call.agent]
+
+    def find(self, call_id: str) -> Call | None:
+        """Return the latest call of an id."""
+        return self._remembered.get(call_id)
+
+    def subject(self, scope: Scope, handled: Call | None, *, must_have_failed: bool) -> Call | None:
+        """Return the call that a decision without an id is about.
+
+        In this order: the call whose exception is being handled; the one that ended last in this context; the one that this
+        code runs within; the agent's last one that failed. must_have_failed: only one of these that did (or runs still).
+        """
+        if handled is not None:
+            return handled
+        for call in (scope.last, scope.call, self._last_failed.get(scope.agent)):
+            if call is not None and (call.is_failed or call.is_open or not must_have_failed):
+                return call
+        return None
+
+    def expect_retry(self, scope: Scope, call: Call, by: Origin) -> None:
+        """Take the next call of that tool for the next attempt, in this context or with equal arguments in any."""
+        call.operation.next_by = by
+        retry = Retry(call)
+        self._waiting[call.agent, call.tool_name] = retry
+        self.move_to(msgspec.structs.replace(scope, retry=retry))
+
+    def _find_retry(self, scope: Scope, tool_name: str, args: Raw) -> Retry | None:
+        near = scope.retry
+        if near is not None and not near.is_taken and near.call.tool_name == tool_name:
+            by_model = near.call.operation.next_by == "model"
+            if by_model or near.call.turn is scope.turn:
+                return near
+        far = self._waiting.get((scope.agent, tool_name))
+        if far is not None and not far.is_taken and bytes(far.call.args) == bytes(args):
+            return far
+        return None
+
+
+def _origin_in(scope: Scope) -> Origin:
+    """Who asks for a call, where nobody said: the model; the harness, where a tool calls another one without a model turn."""
+    is_within = scope.call is not None and scope.call.turn is scope.turn
+    return "harness" if is_within else "model"

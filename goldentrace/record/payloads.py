@@ -1,0 +1,254 @@
+"""What of an agent's values reaches the file: plain JSON, without secrets, without hidden reasoning.
+
+Everything that a tool takes or gives, every text and every error passes here before it is written. A value that JSON
+has no form for is recorded by its type, never by its repr: a repr holds addresses, and runs must compare. This module
+must not write files or change the agent's own objects.
+"""
+
+import contextlib
+import math
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Raw
+
+from goldentrace.codec.canonical import ARGS_DIGITS, MAX_INTEGER_DIGITS, JsonError, canonical, decode, digest, encode
+from goldentrace.errors import ConfigError, Where
+from goldentrace.model.event import ABSENT
+from goldentrace.model.profile import Redact
+from goldentrace.normalize.redact import Redactor
+
+STORAGE_VARIABLE: Final = "GOLDENTRACE_RECORD"
+MAX_DEPTH: Final = 200
+"""A value nested deeper is cut there; the readers refuse what Python's recursion limit cannot walk."""
+
+_REASONING_MARKS: Final = ('thinking"', '"reasoning')
+"""One of these stands in every JSON text that holds a block or a field of hidden reasoning."""
+_REASONING_TYPES: Final = {
+    "thinking": ("thinking", "signature"),
+    "redacted_thinking": ("data",),
+    "reasoning": ("encrypted_content", "summary", "content", "text"),
+}
+"""Content blocks as the providers send them: type and one of the fields beside it (Anthropic Messages, OpenAI
+Responses)."""
+_REASONING_FIELDS: Final = frozenset({"reasoning_content", "reasoning_details", "thinking_blocks"})
+"""Fields of a message (OpenAI-compatible servers, LiteLLM)."""
+_REASONING_ROLES: Final = frozenset({"reasoning", "thinking", "analysis"})
+
+
+class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What may be stored at all. redact: the detectors of secrets and the user's own rules."""
+
+    results: Literal["keep", "hash"] = "keep"
+    messages: Literal["keep", "drop"] = "keep"
+    redact: Redact = Redact()
+
+
+def read_storage(text: str | None) -> Storage:
+    """Return what GOLDENTRACE_RECORD says (a JSON object). Raises: ConfigError."""
+    try:
+        return msgspec.json.decode(text, type=Storage) if text else Storage()
+    except msgspec.DecodeError as error:
+        raise ConfigError(
+            f"not valid: {error}",
+            where=Where(STORAGE_VARIABLE),
+            next_step='it is JSON like {"results": "hash", "messages": "drop"}',
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A result as it is recorded: the value, or its digest and size."""
+
+    value: Raw = ABSENT
+    digest: str | None = None
+    size_bytes: int | None = None
+
+
+class Payloads:
+    """Makes values recordable. storage: what may be kept; own: the user's redaction, applied to each plain value as
+    well."""
+
+    def __init__(self, storage: Storage, own: Callable[[Any], Any] | None = None) -> None:
+        self.storage = storage
+        self._own = own
+        self._redactor = Redactor(storage.redact)
+        self._numbers: dict[str, int] = {}
+        self.reset_lock()
+
+    def reset_lock(self) -> None:
+        """After a fork: the lock may have been held by a thread that is not here."""
+        self._lock = threading.Lock()
+
+    def raw(self, value: Any) -> Raw:
+        """Return a value as it is written. Raises: JsonError only where the user's redaction returns no JSON."""
+        return Raw(self._encoded(value))
+
+    def result(self, value: Any) -> Written:
+        """Return a result as it is written, by its digest where results are not kept."""
+        encoded = self._encoded(value)
+        if self.storage.results == "keep":
+            return Written(Raw(encoded))
+        return Written(digest=digest(canonical(decode(encoded)), ARGS_DIGITS), size_bytes=len(encoded))
+
+    def text(self, text: str) -> str:
+        """Return a text without secrets."""
+        return str(self.plain(text))
+
+    def plain(self, value: Any) -> Any:
+        """Return the value as plain JSON, without secrets and hidden reasoning."""
+        return decode(self._encoded(value))
+
+    def message(self, role: str, content: Any) -> str | None:
+        """Return the text of a message to be written; None where it may not be, or is hidden reasoning.
+
+        content: a string, or content blocks as the providers send them, of which only texts are taken.
+        """
+        if self.storage.messages == "drop" or is_reasoning_role(role):
+            return None
+        return self.text(content if isinstance(content, str) else _text_of(plain_value(content)))
+
+    def _encoded(self, value: Any) -> bytes:
+        plain = plain_value(value)
+        if self._own is not None:
+            plain = plain_value(self._own(plain))
+        encoded = _encode(plain)
+        text = encoded.decode("utf-8")
+        is_suspect = self._redactor.is_suspect(text)
+        if not is_suspect and not any(mark in text for mark in _REASONING_MARKS):
+            return encoded
+        plain = without_reasoning(plain)
+        if is_suspect:
+            with self._lock:  # two secrets must not get one number
+                plain = self._redactor.redact_value(plain, self._numbers)
+        return _encode(plain)
+
+
+def is_reasoning_role(role: str) -> bool:
+    """Is this the role of hidden reasoning, which is never recorded?"""
+    return role in _REASONING_ROLES
+
+
+def plain_value(value: Any) -> Any:
+    """Return the value made of dict, list, str, int, float, bool and None. Sets are sorted, keys are strings."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or value is None:
+        return value
+    try:
+        return msgspec.to_builtins(value, str_keys=True, order="deterministic", enc_hook=_stand_in)
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return _plain_slowly(value, 0)
+
+
+def _stand_in(value: Any) -> Any:
+    """A value of a foreign type as one that msgspec knows."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int | float):
+        return int(value) if isinstance(value, int) else float(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, BaseException):
+        return f"{type(value).__name__}: {value}"
+    if (response := _response(value)) is not None:
+        return response
+    for method, options in (("model_dump", {"mode": "json"}), ("tolist", {})):  # pydantic; numpy
+        dump = getattr(value, method, None)
+        if callable(dump) and not isinstance(value, type):
+            with contextlib.suppress(Exception):  # foreign code; its type says enough
+                return dump(**options)
+    kind = value if isinstance(value, type) else type(value)
+    return f"<{kind.__module__}.{kind.__qualname__}>"
+
+
+def _response(value: Any) -> dict[str, Any] | None:
+    """An HTTP response of httpx or requests: its status, and its body if it was read (reading it is the agent's
+    matter)."""
+    with contextlib.suppress(Exception):
+        if not isinstance(value.status_code, int) or not hasattr(value, "headers"):
+            return None
+        if getattr(value, "is_stream_consumed", False) or getattr(value, "_content_consumed", False):
+            try:
+                body = decode(value.content)
+            except JsonError:
+                body = value.text
+            return {"http_status": value.status_code, "body": body}
+        return {"http_status": value.status_code}
+    return None
+
+
+def _plain_slowly(value: Any, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        return "<nested too deeply>"
+    if value is None or isinstance(value, bool | int | float | str):
+        return _stand_in(value) if type(value) not in (bool, int, float, str, type(None)) else value
+    if isinstance(value, Mapping):
+        return {key if type(key) is str else str(key): _plain_slowly(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain_slowly(item, depth + 1) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted((_plain_slowly(item, depth + 1) for item in value), key=repr)
+    try:
+        return msgspec.to_builtins(value, str_keys=True, enc_hook=_stand_in)
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return _stand_in(value)
+
+
+def _encode(plain: Any) -> bytes:
+    try:
+        return encode(plain)
+    except JsonError:
+        return encode(_encodable(plain, 0))
+
+
+def _encodable(value: Any, depth: int) -> Any:
+    """The value with what JSON cannot hold as text: NaN, Infinity, integers and nesting beyond what readers take."""
+    if depth > MAX_DEPTH:
+        return "<nested too deeply>"
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > MAX_INTEGER_DIGITS * 3:
+        return f"<integer of {value.bit_length()} bits>"
+    if isinstance(value, dict):
+        return {key: _encodable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encodable(item, depth + 1) for item in value]
+    return value
+
+
+def without_reasoning(value: Any) -> Any:
+    """Return a plain value without blocks and fields of hidden reasoning; see the tables at the head of the module."""
+    if isinstance(value, dict):
+        return {
+            key: without_reasoning(item)
+            for key, item in value.items()
+            if key not in _REASONING_FIELDS and not _is_reasoning_block(item)
+        }
+    if isinstance(value, list):
+        return [without_reasoning(item) for item in value if not _is_reasoning_block(item)]
+    return value
+
+
+def _is_reasoning_block(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    fields = _REASONING_TYPES.get(str(value.get("type")))
+    return fields is not None and any(field in value for field in fields)
+
+
+def _text_of(content: Any) -> str:
+    """The texts of content blocks, joined by line breaks."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(filter(None, (_text_of(block) for block in content)))
+    if isinstance(content, dict) and not _is_reasoning_block(content):
+        text = content.get("text", content.get("content"))
+        return _text_of(text) if isinstance(text, str | list) else ""
+    return ""
