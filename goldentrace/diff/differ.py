@@ -24,6 +24,7 @@ from goldentrace.match.align import Alignment, PairKind, align_operations, has_r
 from goldentrace.match.references import References
 from goldentrace.match.sequences import FarAligner
 from goldentrace.model.change import Comparison
+from goldentrace.model.event import DECISION_KINDS
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import Operation
 from goldentrace.model.profile import Profile
@@ -124,6 +125,9 @@ def _check_comparable(scene: Scene, options: CompareOptions) -> None:
             f"decisions that the candidate's source cannot state: {', '.join(missing)} "
             "(--allow-narrower compares the rest)"
         )
+    unstated = [kind for kind in DECISION_KINDS if kind not in scene.kinds and kind != "finish"]
+    if unstated and not missing:
+        scene.note(f"decisions ({', '.join(unstated)}): not both sources can state them")
     hidden = unobservable(scene.candidate, scene.golden, scene.profile)
     if hidden:
         scene.note(f"decisions that the golden's source cannot state: {', '.join(hidden)}")
