@@ -16,6 +16,9 @@ MAX_POINTERS: Final = 5
 MAX_ARGUMENTS: Final = 4
 """Leaves of one call that are shown; the others are counted."""
 
+SETTING: Final = "add to the profile: "
+"""What a hint says before a line of YAML, which then stands on a line of its own."""
+
 _VALUES: Final = {"GT101", "GT108", "GT109"}
 _STEPS: Final = {"GT201", "GT202", "GT203", "GT204", "GT205", "GT206", "GT301", "GT302"}
 _WAITS: Final = {"GT401", "GT402", "GT403", "GT404", "GT206"}
@@ -36,7 +39,9 @@ def add_change(page: Page, change: Change, view: View, *, has_context: bool = Tr
     else:
         _add_surrounded(page, change, view, place, has_context=has_context)
     if change.hint:
-        page.wrapped(change.hint, indent=8, first="  hint: ")
+        words, _, setting = change.hint.partition(SETTING)
+        page.wrapped(words + SETTING if setting else words, indent=8, first="  hint: ")
+        page.wrapped(setting, indent=8)
 
 
 def _add_heading(page: Page, code: str, name: str, severity: str, about: str, lines: str) -> None:
@@ -64,7 +69,7 @@ def _lines(change: Change) -> str:
 
 def _message(change: Change) -> str:
     message = short_message(change)
-    if change.tolerance is not None:  # the table says the rest
+    if change.code in _WAITS:  # the table says the rest
         message = message.partition(", golden ")[0].partition(", now ")[0]
     return message
 
@@ -88,6 +93,8 @@ def _add_context(page: Page, view: View, start: int, end: int, here: list[Row], 
     """Add the rows around the places from start to end, `here` for those between, and below it what add_here adds."""
     count = len(view.comparison.pairs)
     first, last = max(0, start - CONTEXT), min(count, end + CONTEXT)
+    first = 0 if first == 1 else first  # one call takes no more room than the line that would count it
+    last = count if last == count - 1 else last
     if first:
         page.line("     ", (f"... {plural(first, 'call')} before ...", "dim"))
     before = [row for at in range(first, start) for row in view.rows(at)]
@@ -171,6 +178,8 @@ def _add_run_change(page: Page, change: Change, view: View) -> None:
 
 
 def _add_sides(page: Page, before: str, after: str) -> None:
+    if before == after:
+        return
     page.line(("  -  golden  ", "-"), (page.fit(before, 13), "-"))
     page.line(("  +  now     ", "+"), (page.fit(after, 13), "+"))
 

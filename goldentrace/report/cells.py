@@ -9,6 +9,8 @@ import re
 import shlex
 from typing import Final
 
+from goldentrace.report.sanitise import terminal
+
 CUT: Final = "..."
 MIN_WIDTH: Final = 40
 
@@ -125,15 +127,35 @@ def command_lines(words: list[str], columns: int, indent: int = 0) -> list[str]:
 
 
 def _quote(word: str, columns: int) -> list[str]:
-    """A word as the shell reads it, in pieces that fit and that a backslash and a newline join again."""
+    r"""A word as the shell reads it, in pieces that fit and that a backslash and a newline join again.
+
+    What a terminal would act upon is written in the `$'\x1b'` form of bash and zsh.
+    """
+    if terminal(word) != word:
+        return _escaped(word, columns)
     if measure(shlex.quote(word)) <= columns:
         return [shlex.quote(word)]
     pieces: list[str] = []
     while word:
-        piece = take(
-            word, columns if _SAFE_WORD.fullmatch(word) else max(1, columns // 5)
-        )  # a quote takes five columns
+        # a single quote takes five columns once it is quoted itself
+        piece = take(word, columns if _SAFE_WORD.fullmatch(word) else max(1, columns // 5))
         piece = piece or word[0]
         pieces.append(shlex.quote(piece))
         word = word[len(piece) :]
     return pieces
+
+
+def _escaped(word: str, columns: int) -> list[str]:
+    pieces: list[str] = []
+    piece = ""
+    for char in word:
+        is_plain = char.isascii() and char.isprintable() and char not in "'\\:#"
+        errors = (
+            "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass"
+        )  # a byte of a file name, or text
+        made = char if is_plain else "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", errors))
+        if len(piece) + len(made) + 3 > columns:
+            pieces.append(f"$'{piece}'")
+            piece = ""
+        piece += made
+    return [*pieces, f"$'{piece}'"]

@@ -8,7 +8,8 @@ from typing import Final
 
 from goldentrace.model.change import Change
 from goldentrace.model.finding import Finding
-from goldentrace.model.report import SEVERITIES, Report, TraceReport
+from goldentrace.model.profile import SEVERITIES
+from goldentrace.model.report import Report, TraceReport
 from goldentrace.report import text
 from goldentrace.report.json_document import counted
 from goldentrace.report.places import Place, place_of, problem_place, why_no_verdict
@@ -30,9 +31,7 @@ def annotations(report: Report) -> str:
     lines = [line for _, line in found[:MAX_ANNOTATIONS]]
     if len(found) > MAX_ANNOTATIONS:
         more = len(found) - MAX_ANNOTATIONS
-        lines.append(
-            _command("error", None, "goldentrace", f"{more} more traces have changes: see the log or the summary")
-        )
+        lines.append(_command("error", None, "goldentrace", f"{more} more traces: see the log or the summary"))
     return "".join(f"{line}\n" for line in lines)
 
 

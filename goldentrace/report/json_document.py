@@ -6,6 +6,7 @@ a control character. This module must not judge: the verdict and the exit code a
 
 import json
 import math
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
@@ -137,7 +138,8 @@ def count_events(normal: NormalTrace) -> int:
 
 def _error(trace: TraceReport) -> Document | None:
     if trace.missing is not None:
-        return {"path": None, "line": None, "pointer": None, "message": MISSING[trace.missing], "next_step": ""}
+        step = shlex.join(next_command(trace))
+        return {"path": None, "line": None, "pointer": None, "message": MISSING[trace.missing], "next_step": step}
     problem = trace.problem
     if problem is None:
         return None
@@ -154,6 +156,12 @@ MISSING: Final = {
     "missing-golden": "this scenario has no golden",
     "missing-candidate": "this golden has no candidate run",
 }
+
+
+def next_command(trace: TraceReport) -> list[str]:
+    """Return the command that makes what is missing."""
+    verb = "record" if trace.missing == "missing-golden" else "run"
+    return ["goldentrace", verb, *(["--"] if trace.name.startswith("-") else []), trace.name]
 
 
 def _change(change: Change, comparison: Comparison | None, names: dict[int, str]) -> Document:

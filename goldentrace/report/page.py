@@ -40,7 +40,7 @@ class Page:
     def line(self, *pieces: Piece) -> None:
         """Add a line; what does not fit is cut at its end, since what matters was fitted before."""
         room = self.width
-        written: list[str] = []
+        fitted: list[tuple[str, str]] = []
         for piece in pieces:
             text, style = piece if isinstance(piece, tuple) else (piece, "")
             text = terminal(text)
@@ -49,8 +49,12 @@ class Page:
                 text = take(text, room - len(CUT)) + CUT if room > len(CUT) else take(text, room)
                 size = measure(text)
             room -= size
-            written.append(self._painted(text, style))
-        self._lines.append("".join(written).rstrip())
+            fitted.append((text, style))
+        while fitted and not fitted[-1][0].strip():
+            fitted.pop()
+        if fitted:
+            fitted[-1] = (fitted[-1][0].rstrip(), fitted[-1][1])
+        self._lines.append("".join(self._painted(text, style) for text, style in fitted))
 
     def wrapped(self, text: str, indent: int = 2, style: str = "", first: str = "") -> None:
         """Add a text as lines that begin at a column; `first` stands before the first of them, within the indent."""

@@ -11,7 +11,8 @@ import goldentrace
 from goldentrace.diff.codes import CODES
 from goldentrace.model.change import Change
 from goldentrace.model.finding import Finding
-from goldentrace.model.report import SEVERITIES, Report, TraceReport
+from goldentrace.model.profile import SEVERITIES
+from goldentrace.model.report import Report, TraceReport
 from goldentrace.report.explanation import markdown_of
 from goldentrace.report.fingerprint import fingerprints
 from goldentrace.report.json_document import subjects

@@ -9,10 +9,11 @@ from typing import Final
 
 from goldentrace.model.change import Change, Comparison
 from goldentrace.model.finding import Finding, LintResult
-from goldentrace.model.report import SEVERITIES, Report, TraceReport
+from goldentrace.model.profile import SEVERITIES
+from goldentrace.model.report import Report, TraceReport
 from goldentrace.report.block import add_change, add_finding
 from goldentrace.report.cells import command_lines, measure
-from goldentrace.report.json_document import MISSING, count_events, counted, summary
+from goldentrace.report.json_document import MISSING, count_events, counted, next_command, summary
 from goldentrace.report.page import Page, table
 from goldentrace.report.values import plural
 from goldentrace.report.view import View, subject
@@ -20,6 +21,8 @@ from goldentrace.report.view import View, subject
 MAX_BLOCKS: Final = 20
 """Blocks of one trace without -v; of a run that went another way altogether the first ones tell what happened."""
 MAX_LISTED: Final = 3
+MAX_ACCEPTED: Final = 4
+"""Scenarios that the command to accept names; more of them are reviewed one by one."""
 
 
 def render(report: Report, *, width: int, color: bool, verbosity: int) -> str:
@@ -75,6 +78,7 @@ def _add_trace(page: Page, trace: TraceReport, report: Report, *, is_full: bool)
     if trace.missing is not None:
         page.wrapped(MISSING[trace.missing])
         _add_paths(page, trace)
+        _add_command(page, "next", next_command(trace))
         return
     if trace.problem is not None:
         _add_problem(page, trace)
@@ -248,10 +252,13 @@ def _add_end(page: Page, report: Report) -> None:
         words = [("clean", "clean"), ("changed", "changed"), ("missing", "missing"), ("unreadable", "unreadable")]
         words.append(("not_comparable", "not comparable"))
         shown = ", ".join(f"{counts[key]} {word}" for key, word in words if counts[key] or key == "clean")
-        page.wrapped(f"{plural(counts['traces'], 'trace')}: {shown}; {severities}", indent=0)
-        page.line((f"{verdict} (exit {report.exit_code})", style))
+        page.wrapped(f"{plural(counts['traces'], 'trace')}: {shown}", indent=0)
+    end = f"{verdict} (exit {report.exit_code})"
+    if measure(severities) + 2 + measure(end) <= page.width:
+        page.line(severities + ": ", (end, style))
     else:
-        page.line(severities + ": ", (f"{verdict} (exit {report.exit_code})", style))
+        page.line(severities)
+        page.wrapped(end, indent=0, style=style)
     _add_next_steps(page, report)
 
 
@@ -262,34 +269,56 @@ def _verdict_words(report: Report) -> str:
         return "no verdict"
     has_comparison = any(trace.comparison is not None for trace in report.traces)
     if report.verdict == "clean":
+        for severity in SEVERITIES:
+            if any(trace.count(severity) for trace in report.traces):
+                return f"passes; --fail-on {severity} would not"
         return "behaves the same" if has_comparison else "no defect"
     words = {_word(trace, report) for trace in report.traces}
     return "behaviour changed" if "CHANGED" in words else "structural defect"
 
 
 def _add_next_steps(page: Page, report: Report) -> None:
-    changed = [trace for trace in report.traces if _word(trace, report) in ("CHANGED", "DEFECTS", "NO VERDICT")]
+    told = [trace for trace in report.traces if counted(trace)]
+    changed = [trace for trace in told if trace.status(report.fail_on) != "clean"] or told
     first = _first_subject(changed)
     if first is None:
         return
     if isinstance(first, Change):
-        followers = sum(
-            1 for trace in changed if trace.comparison for c in trace.comparison.changes if c.caused_by is first
-        )
-        total = sum(len(trace.comparison.changes) for trace in changed if trace.comparison is not None)
-        if total > 1:
-            tail = f"; {followers} more follow{'s' if followers == 1 else ''} from it" if followers else ""
-            where = f" of {changed[0].name}" if len(report.traces) > 1 else ""
-            page.wrapped(f"{first.code} {first.name} at {subject(first)}{where}{tail}", indent=11, first="  start    ")
+        _add_start(page, first, changed, is_suite=len(report.traces) > 1)
     _add_command(page, "explain", ["goldentrace", "explain", first.code])
-    acceptable = [
-        trace.name for trace in changed if _word(trace, report) == "CHANGED" and report.config_path is not None
-    ]
-    if len(acceptable) == 1:
-        _add_command(page, "accept", ["goldentrace", "accept", *_as_argument(acceptable[0])])
-    elif acceptable:
+    pending = [trace.name for trace in changed if _is_pending(trace, report)]
+    if len(pending) > 1:
         _add_command(page, "review", ["goldentrace", "review"])
-        _add_command(page, "accept", ["goldentrace", "accept", "--all"])
+    if 1 <= len(pending) <= MAX_ACCEPTED:
+        _add_command(page, "accept", ["goldentrace", "accept", *_as_arguments(pending)])
+    elif len(changed) == 1 and _is_recorded(changed[0], report):
+        assert changed[0].candidate_path is not None
+        names = _as_arguments([changed[0].name])
+        _add_command(page, "record", ["goldentrace", "record", "--from", changed[0].candidate_path, *names])
+
+
+def _add_start(page: Page, first: Change, changed: list[TraceReport], *, is_suite: bool) -> None:
+    changes = [change for trace in changed if trace.comparison is not None for change in trace.comparison.changes]
+    followers = sum(change.caused_by is first for change in changes)
+    if len(changes) < 2:
+        return
+    tail = f"; {followers} more follow{'s' if followers == 1 else ''} from it" if followers else ""
+    where = f" of {changed[0].name}" if is_suite else ""
+    page.wrapped(f"{first.code} {first.name} at {subject(first)}{where}{tail}", indent=11, first="  start    ")
+
+
+def _is_pending(trace: TraceReport, report: Report) -> bool:
+    """Has the comparison left a pending golden? Only a scenario's own run does, not two files that were named."""
+    is_own_run = ".goldentrace" in (trace.candidate_path or "").split("/")
+    return is_own_run and _word(trace, report) == "CHANGED"
+
+
+def _is_recorded(trace: TraceReport, report: Report) -> bool:
+    """Is the golden a file that the candidate, a file too, could replace?"""
+    comparison = trace.comparison
+    if comparison is None or _word(trace, report) != "CHANGED" or trace.candidate_path in (None, "-"):
+        return False
+    return comparison.golden.payloads is None and comparison.golden.header.scenario_id == trace.name
 
 
 def _first_subject(changed: list[TraceReport]) -> Change | Finding | None:
@@ -303,8 +332,8 @@ def _first_subject(changed: list[TraceReport]) -> Change | Finding | None:
     return None
 
 
-def _as_argument(name: str) -> list[str]:
-    return ["--", name] if name.startswith("-") else [name]
+def _as_arguments(names: list[str]) -> list[str]:
+    return ["--", *names] if any(name.startswith("-") for name in names) else names
 
 
 def _add_command(page: Page, name: str, words: list[str]) -> None:

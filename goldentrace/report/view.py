@@ -83,7 +83,8 @@ class View:
             golden, candidate = self.comparison.pairs[place]
             assert golden is not None
             assert candidate is not None
-            return [Row(">", one.label, row.offset, f"{row.words}  was call {golden + 1}, now call {candidate + 1}")]
+            status = operation_row(other, ">", is_short=True).words
+            return [Row(">", one.label, row.offset, f"{status}  was call {golden + 1}, now call {candidate + 1}")]
         return [Row(row.symbol, one.label, row.offset, row.words)]
 
     def leaf(self, change: Change, pointer: str) -> tuple[object, object]:

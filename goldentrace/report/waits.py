@@ -22,12 +22,19 @@ def add_waits(page: Page, change: Change, golden: Operation | None, candidate: O
             rows.append(_judged(change, _is_announced(change, candidate)))
         else:
             rows.append([f"retry {place + 1}", _at(before, place), _at(now, place), "", ""])
+    if change.tolerance is not None and max(map(_width, table(rows, frozenset({1, 2})))) > page.width:
+        rows[0][-1] = "off by"
+        rows[-1 - (places[-1] - at)][-1] = f"{change.tolerance.deviation_ms / 1000:+.3f}s"
     for number, cells in enumerate(table(rows, frozenset({1, 2}))):
         is_judged = number > 0 and places[number - 1] == at
         style = "bold" if number == 0 else "~" if is_judged else "dim"
         page.line("  ~    " if is_judged else "       ", ("  ".join(cells), style))
     if change.tolerance is not None and change.tolerance.source:
         page.wrapped(change.tolerance.source, indent=18, style="dim", first="       tolerance: ")
+
+
+def _width(cells: list[str]) -> int:
+    return 7 + len("  ".join(cells))
 
 
 def _gaps(operation: Operation | None) -> list[float | None]:
