@@ -102,6 +102,12 @@ class Redactor:
         low = text.lower()
         return any(mark in low for mark in _MARKS)
 
+    def marks_in(self, text: str) -> tuple[str, ...]:
+        """Return the literals in a text, or a JSON document as text, of which a built-in secret holds at least one: a
+        string of that document whose lower() holds none of them holds no secret, unless its key says so."""
+        low = text.lower() if self._is_builtin else ""
+        return tuple([mark for mark in _MARKS if mark in low])
+
     def find(self, text: str, key: str | None = None) -> list[tuple[int, int, Token]]:
         """Return the secrets in a text as spans, ascending. key: the name under which the text stands, if any."""
         whole = PLACEHOLDER.fullmatch(text)

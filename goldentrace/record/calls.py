@@ -1,7 +1,8 @@
-"""The calls of a run while they happen: where code stands (turn, agent, call), which attempt of what it starts, how it ends.
+"""The calls of a run while they happen: where code stands (turn, agent, call), which attempt of what it starts, how it
+ends.
 
-A `Scope` is carried by a context variable, so that tasks, and threads that copy their context, know where they belong. A `Call`
-is one attempt from its start to its result. This module must not call a tool.
+A `Scope` is carried by a context variable, so that tasks, and threads that copy their context, know where they belong.
+A `Call` is one attempt from its start to its result. This module must not call a tool.
 """
 
 import contextvars
@@ -39,8 +40,8 @@ class Call:
     """One attempt. tries: how often its tool's own retry loop has begun a try (`Recorder.attempt`)."""
 
     __slots__ = (
-        "access", "agent", "args", "attempt", "batch", "call_id", "idempotency_key", "is_destructive", "is_failed", "is_open",
-        "operation", "origin", "parent", "resource", "tool_name", "tries", "turn",
+        "access", "agent", "args", "attempt", "batch", "call_id", "idempotency_key", "is_destructive", "is_failed",
+        "is_open", "operation", "origin", "parent", "resource", "tool_name", "tries", "turn",
     )  # fmt: skip
 
     def __init__(self, call_id: str, tool_name: str, operation: Operation) -> None:
@@ -134,7 +135,8 @@ class Calls:
         return f"{kind}-{self._token}-{next(self._numbers)}"
 
     def begin(self, scope: Scope, tool_name: str, args: Raw, now_ns: int) -> Call:
-        """Return the call that starts here: the next attempt of an operation that was decided to be tried again, or a new one.
+        """Return the call that starts here: the next attempt of an operation that was decided to be tried again, or a
+        new one.
 
         It is not counted yet (`count`): a limit may still stop it.
         """
@@ -153,7 +155,13 @@ class Calls:
         call.agent = scope.agent
         call.turn = scope.turn
         call.batch = scope.batch
-        call.parent = scope.call.call_id if scope.call is not None else None
+        call.parent = (scope.call.call_id or None) if scope.call is not None else None
+        return call
+
+    def unrecorded(self, tool_name: str) -> Call:
+        """Return a call that could not be recorded: nothing is written of it any more."""
+        call = Call("", tool_name, Operation("", 0))
+        call.is_open = False
         return call
 
     def count(self, scope: Scope, call: Call) -> None:
@@ -185,11 +193,13 @@ class Calls:
     def subject(self, scope: Scope, handled: Call | None, *, must_have_failed: bool) -> Call | None:
         """Return the call that a decision without an id is about.
 
-        In this order: the call whose exception is being handled; the one that ended last in this context; the one that this
-        code runs within; the agent's last one that failed. must_have_failed: only one of these that did (or runs still).
+        In this order: the call whose exception is being handled; the one that ended last in this context; the one that
+        this code runs within; the agent's last one that failed. must_have_failed: only one of these that did (or runs
+        still).
         """
-        if handled is not None:
-            return handled
+        within = scope.call.call_id if scope.call is not None else None
+        if handled is not None and handled.parent == within:
+            return handled  # else it is handled further out, by whoever called this code
         for call in (scope.last, scope.call, self._last_failed.get(scope.agent)):
             if call is not None and (call.is_failed or call.is_open or not must_have_failed):
                 return call
@@ -215,6 +225,7 @@ class Calls:
 
 
 def _origin_in(scope: Scope) -> Origin:
-    """Who asks for a call, where nobody said: the model; the harness, where a tool calls another one without a model turn."""
+    """Who asks for a call, where nobody said: the model; the harness, where a tool calls another one without a model
+    turn."""
     is_within = scope.call is not None and scope.call.turn is scope.turn
     return "harness" if is_within else "model"

@@ -108,7 +108,7 @@ def _classify(error: BaseException, now_ns: int) -> Failure:
     if http_status is not None and http_status >= 400:
         return http_failure(http_status, headers, now_ns)
     found: Failure | None = None
-    for inner in _chain(error):
+    for inner in chain(error):
         names = _names(inner)
         text = str(inner)
         for name in names:
@@ -184,7 +184,7 @@ def _header(headers: Mapping[str, Any], name: str) -> str | None:
     return value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def chain(error: BaseException) -> Iterator[BaseException]:
     """The exception, then what it wraps, nearest first."""
     seen: set[int] = set()
     current: BaseException | None = error

@@ -6,11 +6,11 @@ must not write files or change the agent's own objects.
 """
 
 import contextlib
+import functools
 import math
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import msgspec
@@ -20,11 +20,14 @@ from goldentrace.codec.canonical import ARGS_DIGITS, MAX_INTEGER_DIGITS, JsonErr
 from goldentrace.errors import ConfigError, Where
 from goldentrace.model.event import ABSENT
 from goldentrace.model.profile import Redact
-from goldentrace.normalize.redact import Redactor
+from goldentrace.normalize.redact import Redactor, is_secret_key
 
 STORAGE_VARIABLE: Final = "GOLDENTRACE_RECORD"
 MAX_DEPTH: Final = 200
 """A value nested deeper is cut there; the readers refuse what Python's recursion limit cannot walk."""
+
+MAX_REMEMBERED_NAMES: Final = 4096
+"""Names of fields are few; where they are data, remembering must not grow with the run."""
 
 _REASONING_MARKS: Final = ('thinking"', '"reasoning')
 """One of these stands in every JSON text that holds a block or a field of hidden reasoning."""
@@ -38,6 +41,7 @@ Responses)."""
 _REASONING_FIELDS: Final = frozenset({"reasoning_content", "reasoning_details", "thinking_blocks"})
 """Fields of a message (OpenAI-compatible servers, LiteLLM)."""
 _REASONING_ROLES: Final = frozenset({"reasoning", "thinking", "analysis"})
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic", enc_hook=lambda value: _stand_in(value))  # noqa: PLW0108 - defined below
 
 
 class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,8 +64,7 @@ def read_storage(text: str | None) -> Storage:
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """A result as it is recorded: the value, or its digest and size."""
 
     value: Raw = ABSENT
@@ -77,7 +80,9 @@ class Payloads:
         self.storage = storage
         self._own = own
         self._redactor = Redactor(storage.redact)
+        self._has_rules = bool(storage.redact.rules)
         self._numbers: dict[str, int] = {}
+        self._harmless_names: set[str] = set()
         self.reset_lock()
 
     def reset_lock(self) -> None:
@@ -113,19 +118,58 @@ class Payloads:
         return self.text(content if isinstance(content, str) else _text_of(plain_value(content)))
 
     def _encoded(self, value: Any) -> bytes:
-        plain = plain_value(value)
-        if self._own is not None:
-            plain = plain_value(self._own(plain))
-        encoded = _encode(plain)
+        encoded = _encode_value(value if self._own is None else self._own(plain_value(value)))
         text = encoded.decode("utf-8")
-        is_suspect = self._redactor.is_suspect(text)
-        if not is_suspect and not any(mark in text for mark in _REASONING_MARKS):
+        marks = self._redactor.marks_in(text)
+        is_suspect = bool(marks) or self._has_rules
+        if not is_suspect and _REASONING_MARKS[0] not in text and _REASONING_MARKS[1] not in text:
             return encoded
-        plain = without_reasoning(plain)
-        if is_suspect:
-            with self._lock:  # two secrets must not get one number
-                plain = self._redactor.redact_value(plain, self._numbers)
-        return _encode(plain)
+        plain = decode(encoded)
+        has_secret = is_suspect and self._has_secret(plain, marks, None)
+        has_reasoning = _REASONING_MARKS[0] in text or _REASONING_MARKS[1] in text
+        if not has_secret and not has_reasoning:
+            return encoded
+        with self._lock:  # two secrets must not get one number
+            return encode(self._redactor.redact_value(without_reasoning(plain), self._numbers))
+
+    def _has_secret(self, value: Any, marks: tuple[str, ...], key: str | None) -> bool:
+        """Does a redactor find anything in a plain value? marks: those of the whole document; a string is searched only
+        if it holds one of them, or if its key makes it a secret. Ten times as fast as redacting, which most values need
+        not."""
+        kind = type(value)
+        if kind is str:
+            is_searched = self._has_rules or (key is not None and _is_secret_key(key)) or _holds(value, marks)
+            return is_searched and bool(self._redactor.find(value, key))
+        if kind is dict:
+            for name, item in value.items():
+                if name not in self._harmless_names and self._is_secret_name(name):
+                    return True
+                if type(item) is not int and self._has_secret(item, marks, name):
+                    return True
+        elif kind is list:
+            for item in value:
+                if self._has_secret(item, marks, key):
+                    return True
+        return False
+
+    def _is_secret_name(self, name: str) -> bool:
+        """Is a secret in the name of a field? The same names come again and again: what is harmless is remembered."""
+        if self._redactor.find(name):
+            return True
+        if len(name) < 64 and len(self._harmless_names) < MAX_REMEMBERED_NAMES:
+            self._harmless_names.add(name)
+        return False
+
+
+def _holds(text: str, marks: tuple[str, ...]) -> bool:
+    low = text.lower()
+    for mark in marks:  # noqa: SIM110 - any() with a generator takes four times as long, for every string
+        if mark in low:
+            return True
+    return False
+
+
+_is_secret_key: Final = functools.lru_cache(maxsize=1024)(is_secret_key)
 
 
 def is_reasoning_role(role: str) -> bool:
@@ -200,11 +244,25 @@ def _plain_slowly(value: Any, depth: int) -> Any:
         return _stand_in(value)
 
 
-def _encode(plain: Any) -> bytes:
+def _encode_value(value: Any) -> bytes:
+    """Any value as JSON: in one pass where it can be, else made plain first."""
     try:
-        return encode(plain)
+        encoded = _ENCODER.encode(value)
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return _encode_plain(plain_value(value))
+    if b"null" in encoded or encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH:
+        # msgspec writes NaN and Infinity as null; and nests as deeply as it can, where readers have to stop.
+        return _encode_plain(plain_value(value))
+    return encoded
+
+
+def _encode_plain(plain: Any) -> bytes:
+    try:
+        encoded = encode(plain)
     except JsonError:
         return encode(_encodable(plain, 0))
+    is_deep = encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH
+    return encode(_encodable(plain, 0)) if is_deep else encoded
 
 
 def _encodable(value: Any, depth: int) -> Any:

@@ -148,13 +148,13 @@ class Binder:
         parts = _parse(text, self._tool.name)
         for _, field in parts:
             name = None if field is None else _head(field)
-            if name is not None and name not in self._known and self._signature is not None:
-                if inspect.Parameter.VAR_KEYWORD not in kinds:
-                    raise ConfigError(
-                        f"tool {self._tool.name!r} has no argument {name!r}",
-                        where=Where(text),
-                        next_step=f"its arguments are {', '.join(self._names) or 'none'}",
-                    )
+            is_open = self._signature is None or inspect.Parameter.VAR_KEYWORD in kinds
+            if name is not None and name not in self._known and not is_open:
+                raise ConfigError(
+                    f"tool {self._tool.name!r} has no argument {name!r}",
+                    where=Where(text),
+                    next_step=f"its arguments are {', '.join(self._names) or 'none'}",
+                )
         return parts
 
 

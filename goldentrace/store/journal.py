@@ -165,7 +165,7 @@ class Journal:
         self._count = 0
         self._size = 0
         self._hash = hashlib.sha256()
-        self._last_mono_ns = 0
+        self._last = Moment(0, 0)
         self._second = (-1, b"")
 
     def _try_to(self, open_it: Callable[[], None]) -> bool:
@@ -229,12 +229,12 @@ class Journal:
         if type(event) is TraceEnd:
             line = encode_event(self._with_totals(event))
         head = _HEADS[type(event)]
-        seq, mono_ns = self._count + 1, max(moment.mono_ns, self._last_mono_ns)
+        seq, moment = self._count + 1, max(moment, self._last)
         line = b'%b,"seq":%d,"ts":"%b","mono_ns":%d%b' % (
             head,
             seq,
             self._ts(moment.time_ns),
-            mono_ns,
+            moment.mono_ns,
             line[len(head) :],
         )
         try:
@@ -252,7 +252,7 @@ class Journal:
         if written != len(line):
             self._break(f"only {written} of {len(line)} bytes were written")
             return False
-        self._last_mono_ns = mono_ns
+        self._last = moment
         self._is_ended = type(event) is TraceEnd
         return True
 
