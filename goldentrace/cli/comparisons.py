@@ -5,26 +5,30 @@ Errors of one scenario become its problem, so that the others are still compared
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from goldentrace.cli.linting import accepted, explained, lint_trace
 from goldentrace.cli.output import problem_of
 from goldentrace.cli.project import Chosen, Project
 from goldentrace.diff.differ import CompareOptions
-from goldentrace.errors import GoldentraceError, NotComparableError
+from goldentrace.errors import GoldentraceError
 from goldentrace.model.change import Comparison
+from goldentrace.model.finding import LintResult
 from goldentrace.model.report import TraceReport
 from goldentrace.store.pending import PendingStore
 from goldentrace.store.profiles import LoadedProfile
-from goldentrace.store.sides import Reading, Terms, compare_sides, read_side
+from goldentrace.store.sides import Reading, Side, Terms, compare_sides, normal_of, read_side
 from goldentrace.store.values import ValueStore, show_values
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """How to compare. reading: of the candidate, and of a golden that is a trace."""
+    """How to compare. reading: of the candidate, and of a golden that is a trace; has_lint: the rules judge it too."""
 
     project: Project
     reading: Reading
     options: CompareOptions | None = None
+    has_lint: bool = False
 
 
 def terms_of(request: Request, chosen: Chosen | None) -> Terms:
@@ -66,20 +70,38 @@ def compare_scenario(request: Request, chosen: Chosen) -> TraceReport:
     report = TraceReport(chosen.name, layout.shown(golden), layout.shown(candidate))
     if not golden.exists():
         report.missing = "missing-golden"
-        return report
-    if not candidate.exists():
+    elif not candidate.exists():
         report.missing = "missing-candidate"
-        return report
     try:
-        left = read_side(golden, Reading(max_bytes=request.reading.max_bytes), shown=report.golden_path)
-        right = read_side(candidate, Reading(max_bytes=request.reading.max_bytes), shown=report.candidate_path)
-        comparison, loaded = compare_sides(left, right, terms_of(request, chosen))
-        _keep(request, chosen, comparison, loaded)
+        if candidate.exists():
+            right = read_side(candidate, Reading(max_bytes=request.reading.max_bytes), shown=report.candidate_path)
+            if report.missing is None:
+                _compare(request, chosen, report, golden, right)
+            if request.has_lint and right.trace is not None:
+                report.lint = _lint(request, chosen, right, report.comparison)
     except GoldentraceError as error:
         report.problem = problem_of(error)
-        return report
-    report.comparison = comparison
     return report
+
+
+def _compare(request: Request, chosen: Chosen, report: TraceReport, golden: Path, right: Side) -> None:
+    left = read_side(golden, Reading(max_bytes=request.reading.max_bytes), shown=report.golden_path)
+    comparison, loaded = compare_sides(left, right, terms_of(request, chosen))
+    _keep(request, chosen, comparison, loaded)
+    report.comparison = comparison
+
+
+def _lint(request: Request, chosen: Chosen, right: Side, comparison: Comparison | None) -> LintResult:
+    """What the rules say of the run, under the profile that it was compared with, if it was."""
+    project = request.project
+    assert right.trace is not None, "asked of traces only"
+    name = comparison.golden.header.profile if comparison is not None else project.profile_name(chosen.scenario)
+    loaded = project.profiles.load(name)
+    normal = comparison.candidate if comparison is not None else normal_of(right, loaded)
+    lint = lint_trace(right.trace, normal, loaded.profile, chosen.scenario)
+    if comparison is None:
+        return lint
+    return explained(accepted(lint, comparison.golden.header.accepts), comparison)
 
 
 def _keep(request: Request, chosen: Chosen, comparison: Comparison, loaded: LoadedProfile) -> None:
@@ -100,14 +122,3 @@ def _keep(request: Request, chosen: Chosen, comparison: Comparison, loaded: Load
 def no_verdict(name: str, error: GoldentraceError) -> TraceReport:
     """Return the report of a scenario that came to nothing."""
     return TraceReport(name, problem=problem_of(error))
-
-
-__all__ = [
-    "NotComparableError",
-    "Request",
-    "compare_files",
-    "compare_scenario",
-    "compare_scenarios",
-    "no_verdict",
-    "terms_of",
-]

@@ -1,11 +1,12 @@
 """`goldentrace import`: a foreign format to goldentrace/1."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from goldentrace.cli.options import max_bytes_option, option, output_options, packed
 from goldentrace.cli.output import Output
@@ -14,6 +15,7 @@ from goldentrace.codec.config import check_name
 from goldentrace.codec.trace import encode_event
 from goldentrace.errors import ConfigError, InputError, Where
 from goldentrace.exitcodes import OK
+from goldentrace.model.event import TraceEnd
 from goldentrace.model.trace import Trace
 from goldentrace.sources.coverage import coverage_table
 from goldentrace.sources.document import MAX_BYTES, open_document
@@ -139,8 +141,12 @@ def _file_name(name: str, taken: set[str]) -> str:
 
 
 def _encoded(trace: Trace) -> bytes:
-    events = Storage().events(trace.events)
-    return b"".join(encode_event(event) for event in replace(trace, events=events).events)
+    """The file of a trace: no secrets, one line an event, and no checksum of lines that were written otherwise."""
+    lines = []
+    for event in Storage().events(trace.events):
+        plain = msgspec.structs.replace(event, sha256=None) if isinstance(event, TraceEnd) else event
+        lines.append(encode_event(plain)[:-1].replace(b"\n", b" ") + b"\n")  # white space between tokens of a Raw
+    return b"".join(lines)
 
 
 def _tell(trace: Trace, output: Output, *, level: int = 0) -> None:

@@ -29,8 +29,8 @@ def pending(project: Project, output: Output) -> int:
     if not records:
         output.put("nothing is pending\n")
         return OK
-    rows = [(record.scenario, _words(record), _state(stale[record.scenario])) for record in records]
-    output.put("".join(f"{line}\n" for line in columns(rows)))
+    lines = [(record.scenario, _words(record), _state(stale[record.scenario])) for record in records]
+    output.put("".join(f"{line}\n" for line in columns(lines)))
     output.say("look at them: goldentrace diff; take them: goldentrace accept SCENARIO, or accept --all")
     return OK
 

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from goldentrace.cli.child_command import CommandWithChild
-from goldentrace.cli.linting import lint_trace
+from goldentrace.cli.linting import accepted, lint_trace
 from goldentrace.cli.options import jobs_option, option, output_options, packed, project_options, reading_options
 from goldentrace.cli.output import Output
 from goldentrace.cli.project import Chosen, Project
@@ -163,21 +163,26 @@ class _Session:
     def record_one(self, chosen: Chosen, trace: Trace) -> None:
         one = draft(self.project, chosen, trace, may_be_incomplete=self.request.allow_incomplete)
         shown = self.project.shown(one.path)
-        lint = lint_trace(self.project, trace, one.new.normal, one.loaded.profile, chosen.scenario)
-        if lint is not None and not self.request.allow_defects:
-            report = TraceReport(chosen.name, candidate_path=trace.path, lint=lint)
-            if report.count("error"):
-                self.refused.append(report)
-                self.output.say(
-                    f"{chosen.name}: not recorded: the run has defects (--allow-defects records it)", level=-1
-                )
-                return
+        if not self.request.allow_defects and self._has_defects(one):
+            return
         if self.request.verify and not self._is_stable(one, shown):
             return
         write_golden(self.project.layout, one.path, one.new.data)
         ValueStore(self.project.layout).remember(one.new.normal)
         PendingStore(self.project.layout).drop(chosen.name, chosen.suite)
         self._tell(one, shown)
+
+    def _has_defects(self, one: Draft) -> bool:
+        """Do the rules find a structural defect in the run? A golden of one would demand it from then on."""
+        lint = lint_trace(one.trace, one.new.normal, one.loaded.profile, one.chosen.scenario)
+        report = TraceReport(
+            one.chosen.name, candidate_path=one.trace.path, lint=accepted(lint, one.new.golden.header.accepts)
+        )
+        if not report.count("error"):
+            return False
+        self.refused.append(report)
+        self.output.say(f"{one.chosen.name}: not recorded: it has defects (--allow-defects records it)", level=-1)
+        return True
 
     def _is_stable(self, one: Draft, shown: str) -> bool:
         """Run N more times; does every run keep to the golden?"""

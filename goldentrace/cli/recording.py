@@ -11,7 +11,6 @@ from goldentrace.cli.project import Chosen, Project
 from goldentrace.diff.differ import compare
 from goldentrace.errors import InputError, Where
 from goldentrace.model.change import Change, Comparison
-from goldentrace.model.finding import LintResult
 from goldentrace.model.report import TraceReport
 from goldentrace.model.trace import Trace
 from goldentrace.normalize.pipeline import normalize
@@ -21,14 +20,13 @@ from goldentrace.store.profiles import LoadedProfile
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A golden that is not written yet. lint: what the rules say of the run."""
+    """A golden that is not written yet."""
 
     chosen: Chosen
     loaded: LoadedProfile
     new: NewGolden
     path: Path
     trace: Trace
-    lint: LintResult | None = None
 
     @property
     def word(self) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 
 import goldentrace
 from goldentrace.codec.profile import profile_hash, read_profile, unknown_profile
+from goldentrace.codec.yaml_document import read_yaml
 from goldentrace.errors import ConfigError, NotComparableError, Where
 from goldentrace.model.normal import Header
 from goldentrace.model.profile import Profile
@@ -146,6 +147,18 @@ def shipped_folder() -> Path:
     package = Path(goldentrace.__file__).parent
     inside = package / FOLDER
     return inside if inside.is_dir() else package.parent / FOLDER
+
+
+def format_profile(data: bytes, path: str) -> bytes:
+    """Return the canonical form of a profile's file: LF, no blanks at line ends, one LF at the end; comments stay.
+
+    Raises: ConfigError where it is no valid profile, or where a text in it would change.
+    """
+    profile = read_yaml(data, path).convert(Profile)
+    check_profile(profile, path)
+    lines = [line.rstrip() for line in data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").split(b"\n")]
+    canonical = b"\n".join(lines).rstrip(b"\n") + b"\n"
+    return canonical if read_yaml(canonical, path).convert(Profile) == profile else data
 
 
 def check_profile(profile: Profile, path: str) -> None:
