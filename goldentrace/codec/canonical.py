@@ -52,8 +52,8 @@ def decode(data: bytes | Raw | str) -> Any:
         raise JsonError("nested too deeply") from None
     except msgspec.ValidationError:
         pass  # a number out of range: the standard library reads what is finite
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        pass  # perhaps a lone surrogate, which the standard library accepts
+    except (msgspec.DecodeError, UnicodeDecodeError, UnicodeEncodeError):
+        pass  # perhaps a lone surrogate, escaped or in the text itself, which the standard library accepts
     return _decode_slowly(bytes(data) if isinstance(data, Raw) else data)
 
 

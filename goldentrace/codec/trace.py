@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from goldentrace.codec.canonical import JsonError, decode, encode
+from goldentrace.codec.canonical import JsonError, decode, encode, encode_raw
 from goldentrace.errors import InputError, Where
 from goldentrace.model.event import EVENT_TYPES, FORMAT, AnyEvent, Event, TraceEnd, TraceStart
 from goldentrace.model.trace import Note, Trace
@@ -194,22 +194,37 @@ def _refuse_damage(row: bytes, where: Where) -> None:
 
 
 def _decode_value(row: bytes, where: Where, notes: list[Note]) -> AnyEvent | None:
-    """A line that msgspec cannot parse: damaged, or with a lone surrogate in a plain string field."""
+    """A line that msgspec cannot parse: damaged, or with a lone surrogate somewhere.
+
+    Arguments and results keep theirs; in all other fields they are replaced.
+    """
     try:
         value: Any = decode(row)
     except JsonError as error:
         raise InputError(str(error), where=where, next_step=RE_RECORD) from None
     if not isinstance(value, dict):
         raise InputError("a line that is no JSON object", where=where, next_step=RE_RECORD)
-    replaced = {
-        name: item.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if isinstance(item, str) else item
-        for name, item in value.items()
-    }
     try:
-        notes.append(Note("lone surrogates in a text field were replaced", where.line))
-        return _decode_line(encode(replaced), where, notes)
-    except JsonError as error:
-        raise InputError(str(error), where=where, next_step=RE_RECORD) from None
+        raw_fields = ("value",) if value.get("type") == "effect" else ("args", "result")
+        kept = {name: encode_raw(item) for name, item in value.items() if name in raw_fields}
+        plain = encode({name: _readable(item) for name, item in value.items() if name not in raw_fields})
+    except (JsonError, RecursionError):
+        raise InputError("nested too deeply", where=where, next_step="flatten the value, or drop it") from None
+    notes.append(Note("lone surrogates outside arguments and results were replaced", where.line))
+    event = _decode_line(plain, where, notes)
+    if event is None:
+        return None
+    own = {name: item for name, item in kept.items() if name in event.__struct_fields__}
+    return msgspec.structs.replace(event, **own) if own else event
+
+
+def _readable(value: Any) -> Any:
+    """The value with lone surrogates replaced, in keys too."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {_readable(key): _readable(item) for key, item in value.items()}
+    return [_readable(item) for item in value] if isinstance(value, list) else value
 
 
 def _wrong_field(error: msgspec.ValidationError, where: Where, kind: str) -> InputError:

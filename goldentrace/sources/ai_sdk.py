@@ -14,7 +14,7 @@ from goldentrace.sources.builder import TraceBuilder
 from goldentrace.sources.dialect import Dialect, Message
 from goldentrace.sources.document import Document
 from goldentrace.sources.head import Head
-from goldentrace.sources.shapes import as_count, as_name, as_object, as_objects, as_text, text_of_parts
+from goldentrace.sources.shapes import as_count, as_name, as_object, as_objects, as_text, as_word, text_of_parts
 from goldentrace.sources.source import Source
 from goldentrace.sources.transcript import Answered, Called, Item, Said, Transcript, Turn, Verdict
 
@@ -46,7 +46,7 @@ def items(message: Message) -> list[Item]:
 
 def is_message(record: Message) -> bool:
     """Whether an object can be a model message."""
-    return record.get("role") in ("system", "user", "assistant", "tool") and isinstance(
+    return as_word(record.get("role")) in ("system", "user", "assistant", "tool") and isinstance(
         record.get("content"), (str, list)
     )
 
@@ -54,7 +54,7 @@ def is_message(record: Message) -> bool:
 def is_certain(record: Message) -> bool:
     """Whether only the AI SDK writes the message so."""
     parts = as_objects(record.get("content"))
-    return is_message(record) and any(part.get("type") in _CERTAIN and "toolCallId" in part for part in parts)
+    return is_message(record) and any(as_word(part.get("type")) in _CERTAIN and "toolCallId" in part for part in parts)
 
 
 def matches(head: Head) -> bool:
@@ -85,10 +85,10 @@ def _streamed(head: Head) -> list[Message]:
 
 
 def _is_stream(parts: list[Message]) -> bool:
-    kinds = [part.get("type") for part in parts]
+    kinds = [as_word(part.get("type")) for part in parts]
     has_tool = any(kind in _CALLS | _RESULTS for kind in kinds)
     has_step = any(kind in ("start", "start-step", "text-delta", "text-start") for kind in kinds)
-    is_data = [isinstance(kind, str) and (kind in _STREAMED or kind.startswith("data-")) for kind in kinds]
+    is_data = [kind in _STREAMED or kind.startswith("data-") for kind in kinds]
     return (has_tool or has_step) and all(is_data)
 
 
@@ -135,7 +135,7 @@ def _usage(usage: Any) -> Usage | None:
 
 
 def _tool_items(part: Message, *, is_inline: bool) -> list[Item]:
-    kind = part.get("type")
+    kind = as_word(part.get("type"))
     name, call_id = as_text(part.get("toolName")), as_name(part.get("toolCallId"))
     if kind in _CALLS:
         given = part.get("input", part.get("args", ABSENT))

@@ -11,7 +11,16 @@ from typing import Any, Final
 from goldentrace.model.event import ABSENT, ErrorClass, Usage
 from goldentrace.sources import clock, dialect, envelope
 from goldentrace.sources.dialect import Dialect, Message
-from goldentrace.sources.shapes import as_count, as_list, as_name, as_object, as_objects, as_text, text_of_parts
+from goldentrace.sources.shapes import (
+    as_count,
+    as_list,
+    as_name,
+    as_object,
+    as_objects,
+    as_text,
+    as_word,
+    text_of_parts,
+)
 from goldentrace.sources.source import Source
 from goldentrace.sources.transcript import Answered, Called, Item, Remark, Said, Turn, rest, result_value
 
@@ -42,14 +51,14 @@ def items(message: Message) -> list[Item]:
     if isinstance(content, str):
         return [*found, Said(role if isinstance(role, str) else "user", content, ts)]
     texts: list[str] = []
-    others: list[Any] = []
+    others: list[str] = []
     for block in as_list(content):
-        kind = as_object(block).get("type")
+        kind = as_word(as_object(block).get("type"))
         if isinstance(block, str) or kind == "text":
             texts.append(block if isinstance(block, str) else (as_text(block.get("text")) or ""))
         elif kind in CALLS:
             found += [*_said(role, texts, ts), _call(block, ts)]
-        elif isinstance(kind, str) and kind.endswith("tool_result"):
+        elif kind.endswith("tool_result"):
             found += [*_said(role, texts, ts), _result(block, ts, is_inline=is_model)]
         elif kind not in HIDDEN:
             others.append(kind)
@@ -95,10 +104,8 @@ def is_certain(record: Message) -> bool:
     """Whether only this format writes the object so."""
     if is_response(record) or is_event(record):
         return True
-    kinds = [part.get("type") for part in as_objects(record.get("content"))]
-    return is_message(record) and any(
-        isinstance(kind, str) and (kind in CALLS or kind.endswith("tool_result")) for kind in kinds
-    )
+    kinds = [as_word(part.get("type")) for part in as_objects(record.get("content"))]
+    return is_message(record) and any(kind in CALLS or kind.endswith("tool_result") for kind in kinds)
 
 
 def is_response(record: Message) -> bool:
@@ -108,7 +115,7 @@ def is_response(record: Message) -> bool:
 
 def is_event(record: Message) -> bool:
     """Whether an object is a part of a streamed response."""
-    return record.get("type") in EVENTS
+    return as_word(record.get("type")) in EVENTS
 
 
 def begins_stream(event: Message, _before: Message) -> bool:

@@ -10,7 +10,16 @@ from typing import Any, Final
 from goldentrace.model.event import ABSENT, Usage
 from goldentrace.sources import clock, dialect, envelope
 from goldentrace.sources.dialect import Dialect, Message
-from goldentrace.sources.shapes import as_count, as_list, as_name, as_object, as_objects, as_text, text_of_parts
+from goldentrace.sources.shapes import (
+    as_count,
+    as_list,
+    as_name,
+    as_object,
+    as_objects,
+    as_text,
+    as_word,
+    text_of_parts,
+)
 from goldentrace.sources.source import Source
 from goldentrace.sources.transcript import Answered, Called, Item, Said, Turn, rest, result_value
 
@@ -35,7 +44,7 @@ def items(message: Message) -> list[Item]:
     role = message.get("role")
     content = message.get("content")
     ts = clock.utc(message.get("timestamp"))
-    if any(part.get("type") in FOREIGN_BLOCKS for part in as_objects(content)):
+    if any(as_word(part.get("type")) in FOREIGN_BLOCKS for part in as_objects(content)):
         raise ValueError("holds content blocks of Anthropic Messages")
     extra = rest(message, _READ)
     if role in ("tool", "function"):
@@ -90,11 +99,8 @@ def request_items(request: Message) -> list[Item]:
 
 def is_message(record: Message) -> bool:
     """Whether an object has a role of this format and content or calls."""
-    return (
-        record.get("role") in ROLES
-        and "type" not in record
-        and ("content" in record or "tool_calls" in record or "function_call" in record)
-    )
+    is_one = as_word(record.get("role")) in ROLES and "type" not in record
+    return is_one and not record.keys().isdisjoint(("content", "tool_calls", "function_call"))
 
 
 def is_certain(record: Message) -> bool:

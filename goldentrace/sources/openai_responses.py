@@ -11,7 +11,7 @@ from typing import Any, Final
 from goldentrace.model.event import ABSENT, Status, Usage
 from goldentrace.sources import clock, dialect, envelope
 from goldentrace.sources.dialect import Dialect, Message
-from goldentrace.sources.shapes import as_count, as_name, as_object, as_objects, as_text, text_of_parts
+from goldentrace.sources.shapes import as_count, as_name, as_object, as_objects, as_text, as_word, text_of_parts
 from goldentrace.sources.source import Source
 from goldentrace.sources.transcript import Answered, Called, Item, Remark, Said, Turn, Verdict, rest, result_value
 
@@ -33,9 +33,11 @@ def items(item: Message) -> list[Item]:
     kind = item.get("type", "message")
     if kind == "message":
         return _message(item)
+    if not isinstance(kind, str):
+        return [Remark("an item without a type was left out")]
     if kind in SILENT:
         return []
-    if not isinstance(kind, str) or kind in LISTED:
+    if kind in LISTED:
         return [Remark(f"an item of type {kind} was left out")]
     if kind in ("function_call", "custom_tool_call"):
         return [_function_call(item)]
@@ -85,7 +87,7 @@ def is_message(record: Message) -> bool:
     """Whether an object can be an item: a message, a call, an output, reasoning."""
     kind = record.get("type", "message")
     if kind == "message":
-        return record.get("role") in ROLES and "content" in record
+        return as_word(record.get("role")) in ROLES and "content" in record
     if not isinstance(kind, str):
         return False
     return kind in SILENT | LISTED or kind.endswith(("_call", "_call_output")) or kind.startswith("mcp_approval_")
@@ -97,7 +99,8 @@ def is_certain(record: Message) -> bool:
         return True
     if record.get("type", "message") != "message":
         return is_message(record)
-    return is_message(record) and any(part.get("type") in PART_TYPES for part in as_objects(record.get("content")))
+    parts = as_objects(record.get("content"))
+    return is_message(record) and any(as_word(part.get("type")) in PART_TYPES for part in parts)
 
 
 def is_response(record: Message) -> bool:
@@ -135,7 +138,7 @@ def _message(item: Message) -> list[Item]:
     text = text_of_parts(item.get("content"))
     refusals = (as_text(part.get("refusal")) for part in as_objects(item.get("content")))
     said = "\n".join(part for part in (text, *refusals) if part)
-    others = [part["type"] for part in as_objects(item.get("content")) if part.get("type") in FILE_TYPES]
+    others = [part["type"] for part in as_objects(item.get("content")) if as_word(part.get("type")) in FILE_TYPES]
     if not said and not others:
         return []
     return [Said(role if isinstance(role, str) else "user", said, extra={"other_parts": others})]

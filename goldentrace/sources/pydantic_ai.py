@@ -10,7 +10,16 @@ from typing import Any, Final
 from goldentrace.model.event import ABSENT, ErrorClass, Status, Usage
 from goldentrace.sources import clock, dialect, envelope
 from goldentrace.sources.dialect import Dialect, Message
-from goldentrace.sources.shapes import as_count, as_name, as_number, as_object, as_objects, as_text, text_of_parts
+from goldentrace.sources.shapes import (
+    as_count,
+    as_name,
+    as_number,
+    as_object,
+    as_objects,
+    as_text,
+    as_word,
+    text_of_parts,
+)
 from goldentrace.sources.source import Source
 from goldentrace.sources.transcript import Answered, Called, Item, Remark, Said, Turn
 
@@ -51,7 +60,7 @@ def _turn(message: Message, ts: str | None) -> Turn:
 
 
 def _part(part: Message, message_ts: str | None, *, is_response: bool) -> list[Item]:
-    kind = part.get("part_kind")
+    kind = as_word(part.get("part_kind"))
     ts = clock.utc(part.get("timestamp")) or message_ts
     if kind in _CALLS:
         return [_call(part, ts)]

@@ -26,6 +26,11 @@ def as_text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def as_word(value: Any) -> str:
+    """Return a value that is to be looked up (a type, a role, a state): itself where it is a string, else empty."""
+    return value if isinstance(value, str) else ""
+
+
 def as_count(value: Any) -> int | None:
     """Return the value where it is a whole number of at least 0 that a counter can hold (64 bits); 12.0 is 12."""
     if isinstance(value, float) and value.is_integer():

@@ -10,7 +10,7 @@ from typing import Any, Final
 from goldentrace.model.event import ABSENT
 from goldentrace.sources import clock, dialect, envelope
 from goldentrace.sources.dialect import Dialect, Message
-from goldentrace.sources.shapes import as_name, as_object, as_objects, as_text
+from goldentrace.sources.shapes import as_name, as_object, as_objects, as_text, as_word
 from goldentrace.sources.source import Source
 from goldentrace.sources.transcript import Answered, Called, Item, Said, Turn, Verdict
 
@@ -38,7 +38,7 @@ def items(message: Message) -> list[Item]:
 
 def is_message(record: Message) -> bool:
     """Whether an object is a UI message."""
-    if record.get("role") not in ROLES:
+    if as_word(record.get("role")) not in ROLES:
         return False
     parts = as_objects(record.get("parts"))
     return isinstance(record.get("toolInvocations"), list) or any(_is_part(part) for part in parts)
