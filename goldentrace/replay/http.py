@@ -21,6 +21,8 @@ MAX_HEAD_BYTES: Final = 64 << 10
 MAX_CONNECTIONS: Final = 64
 IDLE_S: Final = 120.0
 """How long a connection may be silent, between requests or inside one."""
+LINGER_S: Final = 1.0
+LINGER_BYTES: Final = 2 * MAX_BODY_BYTES
 _BLOCK_BYTES: Final = 64 << 10
 _LOCAL_NAMES: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
@@ -115,6 +117,7 @@ class LoopbackServer:
                 request = await connection.receive()
             except _Refusal as refusal:
                 await connection.refuse(refusal)
+                await connection.drain()
                 return
             if request is None:
                 return
@@ -194,6 +197,15 @@ class _Connection:
             h11.Response(status_code=refusal.status, headers=headers, reason=_reason(refusal.status))
         )
         await self._write(head + self._http.send(h11.Data(data=text)) + self._http.send(h11.EndOfMessage()))
+
+    async def drain(self) -> None:
+        """Read what the client still sends, within bounds: closing on unread bytes resets, and the answer is lost."""
+        self._writer.write_eof()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                for _ in range(LINGER_BYTES // _BLOCK_BYTES):
+                    if not await self._reader.read(_BLOCK_BYTES):
+                        return
 
     async def wait(self, delay_s: float) -> None:
         """Wait, unless the client goes away. Raises: ConnectionResetError where it does."""

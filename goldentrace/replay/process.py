@@ -46,6 +46,7 @@ class ScriptHandle:
         self._lock = threading.Lock()
         self._unread = b""
         self._last: ScriptReport | None = None
+        self._failure: InfrastructureError | None = None
         try:
             started = msgspec.json.decode(self._read_line(), type=Started)
             if started.problem is not None:
@@ -118,6 +119,8 @@ class ScriptHandle:
 
     def _ask(self, command: bytes) -> ScriptReport:
         assert self._child.stdin is not None, "the child was started with a pipe"
+        if self._failure is not None:
+            raise self._failure
         try:
             self._child.stdin.write(command)
             self._child.stdin.flush()
@@ -146,9 +149,10 @@ class ScriptHandle:
         self._stderr.seek(0)
         last = self._stderr.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
         said = f" ({last})" if last else ""
-        return InfrastructureError(
+        self._failure = InfrastructureError(
             f"the scripted model's server failed: {why}{said}", next_step="run the scenario again"
         )
+        return self._failure
 
     def _end(self) -> None:
         """Close the pipes, which ends the child; end it by force if that does not."""

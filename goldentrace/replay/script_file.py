@@ -316,10 +316,17 @@ def write_script(script: Script) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """The safe dumper without aliases."""
+    """The safe dumper without aliases; texts that are not one printable line are written with escapes."""
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        """Return the node of a text. In the other styles a next line or line separator (U+0085, U+2028) is not kept."""
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def _agent_value(agent: AgentScript) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from goldentrace.replay.recording import EventList, ModelRecording
 from goldentrace.replay.script import Cut, ProviderError, Script
 from goldentrace.replay.script_file import read_script
 from goldentrace.replay.wire import anthropic_messages, openai_chat, openai_responses
-from goldentrace.replay.wire.openai_responses import ResponseStore
+from goldentrace.replay.wire.stored import stores
 from goldentrace.replay.wire.wire import RequestRefused, Wire
 
 NEUTRAL_PREFIX = "call_"
@@ -64,7 +64,7 @@ class ScriptedModel:
         self._clock = clock
         self._kept = EventList(clock)
         self._recording = ModelRecording(self._kept.append)
-        self._store = ResponseStore()
+        self._stores = stores()
 
     @classmethod
     def from_file(cls, path: str | Path, *, seed: int | None = None, clock: WaitingClock = time) -> Self:
@@ -145,7 +145,7 @@ class ScriptedModel:
 
     def _read(self, wire: Wire, body: dict[str, Any]) -> tuple[ModelRequest, dict[str, Any]]:
         try:
-            expanded = self._store.expand(body) if wire is openai_responses.WIRE else body
+            expanded = self._stores[wire.name].expand(body)
             headers = {anthropic_messages.VERSION_HEADER: "in process"}
             return wire.read_request(expanded, headers, self._player.script.is_strict), expanded
         except RequestRefused as refusal:
@@ -154,8 +154,7 @@ class ScriptedModel:
     def _written(self, wire: Wire, request: ModelRequest, served: Served, expanded: dict[str, Any]) -> dict[str, Any]:
         reply = self._finish(served, wire)
         body = wire.write_reply(reply, request, self._clock.time_ns() // 1_000_000_000)
-        if wire is openai_responses.WIRE:
-            self._store.keep(expanded, body)
+        self._stores[wire.name].keep(expanded, body)
         return body
 
     def _serve(self, request: ModelRequest, call_prefix: str, reply_prefix: str) -> Served:

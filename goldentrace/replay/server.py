@@ -17,7 +17,7 @@ from goldentrace.replay.player import EndedWith, ScriptFailure, ScriptPlayer, Se
 from goldentrace.replay.recording import Clock, ModelRecording
 from goldentrace.replay.script import Cut, ProviderError
 from goldentrace.replay.wire import anthropic_messages, openai_chat, openai_responses
-from goldentrace.replay.wire.openai_responses import ResponseStore
+from goldentrace.replay.wire.stored import stores
 from goldentrace.replay.wire.wire import RequestRefused, StreamPart, Wire, dumps, split_bytes
 
 WIRES: Final = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
@@ -55,7 +55,7 @@ class ModelServer:
         self._player = player
         self._recording = recording
         self._clock = clock
-        self._store = ResponseStore()
+        self._stores = stores()
         self._requests = 0
         self._replies = 0
         self._is_exhausted = False
@@ -94,7 +94,7 @@ class ModelServer:
             problem = f"We could not parse the JSON body of your request: {error}."
             return self._refuse(wire, ProviderError(400, message=problem), None, request)
         try:
-            expanded = self._store.expand(body) if wire is openai_responses.WIRE else body
+            expanded = self._stores[wire.name].expand(body)
             asked = wire.read_request(expanded, request.headers, self._player.script.is_strict)
         except RequestRefused as refusal:
             return self._refuse(wire, refusal.error, refusal.param, request)
@@ -121,8 +121,8 @@ class ModelServer:
             self._replies += 1
             self._recording.answered(asked, served)
         whole = wire.write_reply(served.reply, asked, created_s)
-        if wire is openai_responses.WIRE and turn.error is None and turn.cut is None:
-            self._store.keep(body, whole)
+        if turn.error is None and turn.cut is None:
+            self._stores[wire.name].keep(body, whole)
         headers = self._headers(wire, is_stream=asked.is_stream)
         if asked.is_stream:
             chunks = self._stream(wire, asked, served, created_s)
@@ -173,8 +173,9 @@ class ModelServer:
         """Paths beside the three: a stored response, the list of models, the count of tokens. Anything else fails the
         run."""
         folder, _, name = request.path.rpartition("/")
-        if request.method == "GET" and folder.endswith("/responses") and (found := self._store.get(name)) is not None:
-            return _json(200, found)
+        stored = self._stores[openai_responses.WIRE.name].get(name) if folder.endswith("/responses") else None
+        if request.method == "GET" and stored is not None:
+            return _json(200, stored)
         if request.method == "GET" and request.path.endswith("/models"):
             return _json(200, {"object": "list", "data": [], "has_more": False, "first_id": None, "last_id": None})
         if request.method == "POST" and request.path.endswith("/messages/count_tokens"):

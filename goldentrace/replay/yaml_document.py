@@ -19,7 +19,9 @@ MAX_BYTES: Final = 4 << 20
 MAX_VALUES: Final = 100_000
 MAX_DEPTH: Final = 100
 _PREFIX: Final = "tag:yaml.org,2002:"
-_SCALARS: Final = {_PREFIX + name for name in ("str", "null", "bool", "int", "float")}
+_TAGS: Final = {_PREFIX + name for name in ("str", "null", "bool", "int", "float", "seq", "map")}
+_TEXT_TAGS: Final = {_PREFIX + name for name in ("timestamp", "value")}
+"""JSON has no dates, and `=` is a text."""
 
 
 @dataclass(slots=True)
@@ -96,6 +98,11 @@ class _Builder:
             raise self._document.error(pointer, f"more than {MAX_VALUES:,} values (aliases counted)", "make it smaller")
         if depth > MAX_DEPTH:
             raise self._document.error(pointer, f"nested deeper than {MAX_DEPTH}", "flatten the value")
+        if node.tag in _TEXT_TAGS and isinstance(node, yaml.ScalarNode):
+            return node.value
+        if node.tag not in _TAGS:
+            tag = node.tag.removeprefix(_PREFIX)
+            raise self._document.error(pointer, f"tag {tag!r} is not taken", "use plain YAML")
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, pointer)
         if isinstance(node, yaml.SequenceNode):
@@ -107,7 +114,7 @@ class _Builder:
         for key_node, value_node in node.value:
             key = key_node.value
             place = f"{pointer}/{escape(str(key))}"
-            self._document.lines.setdefault(place, key_node.start_mark.line + 1)
+            self._document.lines[place] = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == _PREFIX + "merge":
                 raise self._document.error(place, "a key that is no plain text", "write the keys out")
             if key in found:
@@ -116,12 +123,6 @@ class _Builder:
         return found
 
     def _scalar(self, node: Any, pointer: str) -> Any:
-        if node.tag not in _SCALARS:
-            if node.tag in (_PREFIX + "timestamp", _PREFIX + "value"):
-                return node.value  # JSON has no dates
-            raise self._document.error(
-                pointer, f"tag {node.tag.removeprefix(_PREFIX)!r} is not taken", "use plain YAML"
-            )
         try:
             value = self._loader.construct_object(node)
             canonical(value)

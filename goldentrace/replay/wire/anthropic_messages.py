@@ -222,11 +222,8 @@ def stream_error(error: ProviderError, _parts_before: int) -> StreamPart:
 def _error_fields(error: ProviderError) -> dict[str, Any]:
     kind = error.type or _TYPES.get(error.status, "api_error" if error.status >= 500 else "invalid_request_error")
     message = error.message or _MESSAGES.get(error.status, "The request could not be served.")
-    return (
-        {"type": kind, "message": message}
-        if error.code is None
-        else {"type": kind, "message": message, "code": error.code}
-    )
+    fields: dict[str, Any] = {"type": kind, "message": message}
+    return fields if error.code is None else {**fields, "details": {"error_code": error.code}}
 
 
 def _envelope(reply: Reply) -> dict[str, Any]:

@@ -1,11 +1,10 @@
-"""OpenAI Responses: `POST /v1/responses`, streaming and not, with stored responses (`previous_response_id`).
+"""OpenAI Responses: `POST /v1/responses`, streaming and not.
 
 Field names and the order of events: openai-python `types/responses`, and what its stream helper accepts. A call has two
 ids; results are paired by `call_id`. Reasoning items are dropped wherever they are met.
 """
 
 import random
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -28,7 +27,6 @@ from goldentrace.replay.wire.wire import (
     text_of,
 )
 
-MAX_STORED: Final = 1000
 _ROLES: Final[dict[Any, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _TEXT_TYPES: Final = ("input_text", "output_text", "text")
 _CALL_TYPES: Final = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -42,47 +40,6 @@ _ECHOED: Final[dict[str, Any]] = {
 """What a response repeats of its request, with the API's defaults."""
 _INCOMPLETE: Final[dict[Any, Finish]] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _REASONS: Final = {finish: reason for reason, finish in _INCOMPLETE.items()}
-
-
-class ResponseStore:
-    """The responses served so far, so that a request may continue one by its id. Bounded: the oldest go first."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[list[Any], dict[str, Any]]] = OrderedDict()
-
-    def expand(self, body: Any) -> Any:
-        """Return a request body with the items of the response that it continues before its own.
-
-        Raises: RequestRefused where that response is not known.
-        """
-        previous = body.get("previous_response_id") if isinstance(body, dict) else None
-        if previous is None:
-            return body
-        if previous not in self._kept:
-            raise RequestRefused(
-                f"Previous response with id {previous!r} not found.",
-                param="previous_response_id", code="previous_response_not_found",
-            )  # fmt: skip
-        items, response = self._kept[previous]
-        return {**body, "input": [*items, *response["output"], *_input_items(body)]}
-
-    def keep(self, expanded: Any, response: dict[str, Any]) -> None:
-        """Remember a response and the items that led to it, unless the request said `store: false`."""
-        if response.get("store") is False:
-            return
-        self._kept[response["id"]] = (_input_items(expanded), response)
-        while len(self._kept) > MAX_STORED:
-            self._kept.popitem(last=False)
-
-    def get(self, response_id: str) -> dict[str, Any] | None:
-        """Return a stored response, None where there is none of that id."""
-        kept = self._kept.get(response_id)
-        return None if kept is None else kept[1]
-
-
-def _input_items(body: dict[str, Any]) -> list[Any]:
-    items = body.get("input", [])
-    return [{"role": "user", "content": items}] if isinstance(items, str) else list(items)
 
 
 def read_request(body: Any, _headers: dict[str, str], is_strict: bool) -> ModelRequest:  # noqa: FBT001 (one shape for all wires)
