@@ -108,7 +108,7 @@ def command_lines(words: list[str], columns: int, indent: int = 0) -> list[str]:
     Nothing is cut. The first line has `indent` columns less. A word that is wider than a line is split where the shell
     joins it again.
     """
-    quoted = [_quote(word, columns - 2) for word in words]
+    quoted = [_quote(word, columns - indent - 2) for word in words]
     lines: list[str] = []
     line = ""
     room = columns - indent

@@ -55,7 +55,14 @@ def test_a_command_fits_and_is_what_was_meant(words: list[str], columns: int) ->
     lines = command_lines(words, columns, 11)
     assert all(measure(line) <= columns - (11 if number == 0 else 0) for number, line in enumerate(lines))
     if not any(line.startswith("$'") or " $'" in line for line in lines):
-        assert shlex.split("".join(line.removesuffix("\\") if number < len(lines) - 1 else line for number, line in enumerate(lines))) == words
+        assert (
+            shlex.split(
+                "".join(
+                    line.removesuffix("\\") if number < len(lines) - 1 else line for number, line in enumerate(lines)
+                )
+            )
+            == words
+        )
 
 
 @pytest.mark.parametrize(

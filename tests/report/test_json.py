@@ -72,7 +72,13 @@ def test_a_change_says_where_what_and_why() -> None:
     assert found["golden"] == {"index": 3, "line": 12, "offset_ms": None}
     assert found["candidate"] == {"index": 3, "line": 12, "offset_ms": 1910.0}
     assert (found["operation"], found["tool"], found["call"], found["attempt"]) == ("refund#1", "refund", 4, 4)
-    assert found["tolerance"] == {"min": 3995, "max": None, "deviation": -2989, "unit": "ms", "source": "Retry-After of 4000 ms"}
+    assert found["tolerance"] == {
+        "min": 3995,
+        "max": None,
+        "deviation": -2989,
+        "unit": "ms",
+        "source": "Retry-After of 4000 ms",
+    }
     assert (found["expected"], found["actual"]) == (4272, 1006)
 
 
@@ -89,7 +95,10 @@ def test_a_caused_change_names_its_cause_and_is_not_counted() -> None:
 def test_counts_and_verdict_of_a_suite() -> None:
     found = document(suite())
     assert (found["verdict"], found["exit_code"]) == ("no-verdict", 3)
-    counts = {name: found["summary"][name] for name in ("traces", "clean", "changed", "missing", "unreadable", "not_comparable")}
+    counts = {
+        name: found["summary"][name]
+        for name in ("traces", "clean", "changed", "missing", "unreadable", "not_comparable")
+    }
     assert counts == {"traces": 8, "clean": 3, "changed": 2, "missing": 1, "unreadable": 1, "not_comparable": 1}
     by_name = {trace["name"]: trace for trace in found["traces"]}
     assert by_name["payout"]["error"]["next_step"] == "goldentrace record payout"
@@ -155,7 +164,9 @@ def test_long_values_are_cut_and_say_so() -> None:
     VALIDATOR.validate(document(report))
 
 
-@pytest.mark.parametrize("value", [None, True, 12, 1.5, "text", ["a", 1], {"deep": {"er": []}}, "\ud800 lone", "<secret:1>"])
+@pytest.mark.parametrize(
+    "value", [None, True, 12, 1.5, "text", ["a", 1], {"deep": {"er": []}}, "\ud800 lone", "<secret:1>"]
+)
 def test_values_are_kept_as_they_are(value: Any) -> None:
     report = scene("argument_changed")
     comparison = report.traces[0].comparison

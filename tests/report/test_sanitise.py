@@ -1,7 +1,7 @@
 """Each sink has one sanitiser, and what passes it does nothing there."""
 
 import re
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from goldentrace.report.sanitise import github_data, github_property, markdown, markdown_block, terminal, xml
 
-ANY = st.text(st.characters(), max_size=80) | st.text(st.sampled_from("\x1b[:#]`@<>&|\n\r\t\0\x9b\u202e\ud800*_~ ab%,"), max_size=40)
+ANY = st.text(st.characters(), max_size=80) | st.text(
+    st.sampled_from("\x1b[:#]`@<>&|\n\r\t\0\x9b\u202e\ud800*_~ ab%,"), max_size=40
+)
 ACTING = re.compile(r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 
 
@@ -79,7 +81,7 @@ def test_a_fence_is_closed_by_its_own_end_alone(text: str) -> None:
 
 @given(ANY)
 def test_xml_is_well_formed_and_keeps_what_it_can(text: str) -> None:
-    root = ElementTree.fromstring(f'<a b="{xml(text)}">{xml(text)}</a>')
+    root = ET.fromstring(f'<a b="{xml(text)}">{xml(text)}</a>')
     assert root.get("b") == root.text or not text
     if text.isprintable():
         assert (root.text or "") == text

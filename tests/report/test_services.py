@@ -2,9 +2,9 @@
 
 import json
 import re
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
@@ -152,7 +152,7 @@ ALLOWED = {
 @pytest.mark.parametrize("name", REPORTS)
 def test_junit_holds_one_case_per_trace(name: str) -> None:
     report = made(name)
-    root = ElementTree.fromstring(render(report, "junit"))
+    root = ET.fromstring(render(report, "junit"))
     for element in root.iter():
         assert set(element.attrib) <= ALLOWED[element.tag]
     cases = root.findall("./testsuite/testcase")
@@ -166,14 +166,14 @@ def test_junit_holds_one_case_per_trace(name: str) -> None:
 def test_a_suite_is_part_of_the_class_name() -> None:
     report = scene("argument_changed")
     report.traces[0].name = "shop/eu/refund"
-    case = ElementTree.fromstring(render(report, "junit")).find(".//testcase")
+    case = ET.fromstring(render(report, "junit")).find(".//testcase")
     assert case is not None
     assert case.attrib == {"classname": "goldens.shop.eu", "name": "refund"}
 
 
 @given(HOSTILE, HOSTILE)
 def test_junit_is_well_formed_whatever_a_trace_holds(name: str, message: str) -> None:
-    root = ElementTree.fromstring(render(hostile(name, message), "junit").encode())
+    root = ET.fromstring(render(hostile(name, message), "junit").encode())
     assert root.attrib["tests"] == "2"
 
 

@@ -126,7 +126,9 @@ def test_an_empty_selection_is_no_verdict() -> None:
 
 
 HOSTILE = st.text(
-    st.sampled_from("a \t\n\r\x1b\x9b\x00\u202e\u200f\u2028:#[]`@<>&%'\"\\漢é\u0301\U0001f469\udcff/x-"), min_size=1, max_size=60
+    st.sampled_from("a \t\n\r\x1b\x9b\x00\u202e\u200f\u2028:#[]`@<>&%'\"\\漢é\u0301\U0001f469\udcff/x-"),
+    min_size=1,
+    max_size=60,
 )
 
 
