@@ -115,7 +115,7 @@ def _step(parts: list[Message]) -> list[Item]:
         return []
     turn = Turn(
         as_text(as_object(ending.get("response")).get("modelId")), as_text(ending.get("finishReason")),
-        _usage(ending.get("usage")),
+        _usage(ending.get("usage")), extra={"performance": ending.get("performance")},
     )  # fmt: skip
     return [turn, *([Said("assistant", text)] if text else []), *calls, *late]
 
@@ -126,10 +126,11 @@ def _delta(part: Message) -> str:
 
 def _usage(usage: Any) -> Usage | None:
     counts = as_object(usage)
+    details = as_object(counts.get("inputTokenDetails"))
     found = Usage(
         input_tokens=as_count(counts.get("inputTokens", counts.get("promptTokens"))),
         output_tokens=as_count(counts.get("outputTokens", counts.get("completionTokens"))),
-        cached_tokens=as_count(counts.get("cachedInputTokens")),
+        cached_tokens=as_count(counts.get("cachedInputTokens", details.get("cacheReadTokens"))),
     )
     return None if found == Usage() else found
 
