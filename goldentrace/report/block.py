@@ -146,11 +146,9 @@ def _add_arguments(page: Page, change: Change, view: View) -> None:
     if index is None:
         return
     style = "+" if is_added else "-"
-    leaves = list(side.operations[index].args.items())
-    for pointer, written in leaves[:MAX_ARGUMENTS]:
-        value: object = written
-        if is_added:
-            _, value = view.leaf(change, pointer)
+    leaves = list(side.operations[index].args)
+    for pointer in leaves[:MAX_ARGUMENTS]:
+        value = view.leaf(change, pointer)[is_added]
         text = f"{pointer or '(the whole value)'}  {shown(value)}"
         page.line(f"  {style}    ", (page.fit(text, 7), style))
     if len(leaves) > MAX_ARGUMENTS:

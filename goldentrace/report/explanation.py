@@ -50,6 +50,15 @@ def markdown_of(code: str) -> str | None:
     return None if path is None else _page_of_rule(path)
 
 
+def summary_of(code: str) -> str | None:
+    """Return what a code finds in one clause: the line below the title of its page, without the full stop."""
+    page = markdown_of(code)
+    if page is None:
+        return None
+    lines = [line for line in page.split("\n")[1:] if line]
+    return lines[0].rstrip(".") if lines and not lines[0].startswith("#") else None
+
+
 def _names() -> dict[str, str]:
     """Name of a code, lower case -> code."""
     names = {entry.name: entry.code for entry in CODES.values()}

@@ -13,7 +13,7 @@ from goldentrace.model.change import Change
 from goldentrace.model.finding import Finding
 from goldentrace.model.profile import SEVERITIES
 from goldentrace.model.report import Report, TraceReport
-from goldentrace.report.explanation import markdown_of
+from goldentrace.report.explanation import markdown_of, summary_of
 from goldentrace.report.fingerprint import fingerprints
 from goldentrace.report.json_document import subjects
 from goldentrace.report.places import Place, place_of, problem_place, why_no_verdict
@@ -62,11 +62,12 @@ def _rule(code: str, name: str) -> dict[str, Any]:
     known = CODES.get(code)
     words = "".join(word.capitalize() for word in name.split("-"))
     page = markdown_of(code) or f"# {code} {name}\n"
+    summary = summary_of(code) or name.replace("-", " ")
     return {
         "id": code,
         "name": words,
-        "shortDescription": {"text": known.summary if known is not None else name.replace("-", " ")},
-        "fullDescription": {"text": known.summary if known is not None else name.replace("-", " ")},
+        "shortDescription": {"text": summary},
+        "fullDescription": {"text": summary},
         "help": {"text": page, "markdown": page},
         "defaultConfiguration": {"level": known.severity if known is not None else "error"},
         "properties": {"tags": ["behaviour" if known is not None else "structure"]},

@@ -6,6 +6,7 @@ Built only when there is a change to show: it walks all pairs once.
 from dataclasses import dataclass, field
 
 from goldentrace.model.change import Change, Comparison
+from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import LeafMap, Operation
 from goldentrace.report.rows import Row, operation_row
 
@@ -88,18 +89,23 @@ class View:
         return [Row(row.symbol, one.label, row.offset, row.words)]
 
     def leaf(self, change: Change, pointer: str) -> tuple[object, object]:
-        """Return a leaf of the arguments on both sides: as the golden writes it, the candidate's value where known."""
+        """Return a leaf of the arguments on both sides: the value where it is known, else as it is written."""
         attempt = change.attempt or 1
-        golden = self.comparison.golden.operations[change.golden_index] if change.golden_index is not None else None
-        candidate = self.comparison.candidate
-        written = _leaves(golden, attempt).get(pointer)
-        if change.candidate_index is None:
-            return written, None
-        if candidate.payloads is not None and attempt == 1:
-            is_there, value = candidate.payloads.argument(change.candidate_index, pointer)
-            if is_there:
-                return written, value
-        return written, _leaves(candidate.operations[change.candidate_index], attempt).get(pointer)
+        comparison = self.comparison
+        return (
+            _leaf(comparison.golden, change.golden_index, pointer, attempt),
+            _leaf(comparison.candidate, change.candidate_index, pointer, attempt),
+        )
+
+
+def _leaf(side: NormalTrace, index: int | None, pointer: str, attempt: int) -> object:
+    if index is None:
+        return None
+    written = _leaves(side.operations[index], attempt).get(pointer)
+    if side.payloads is None or attempt > 1 or (isinstance(written, str) and written.startswith("<")):
+        return written  # where an id comes from says more than the id, which is another one in each run
+    is_there, value = side.payloads.argument(index, pointer)
+    return value if is_there else written
 
 
 def _line(operation: Operation) -> int:
@@ -107,9 +113,7 @@ def _line(operation: Operation) -> int:
     return attempts[0].call_line if attempts else 0
 
 
-def _leaves(operation: Operation | None, attempt: int) -> LeafMap:
-    if operation is None:
-        return {}
+def _leaves(operation: Operation, attempt: int) -> LeafMap:
     for tried in operation.attempts[1:attempt][::-1]:
         if tried.args is not None:
             return tried.args

@@ -200,6 +200,7 @@ def test_sarif_results_point_at_the_golden_with_our_own_fingerprints() -> None:
 def test_sarif_rules_carry_their_documentation() -> None:
     rule = json.loads(render(scene("argument_changed"), "sarif"))["runs"][0]["tool"]["driver"]["rules"][0]
     assert (rule["id"], rule["name"]) == ("GT101", "ArgumentChanged")
+    assert rule["shortDescription"]["text"] == "An argument of a call has another value"
     assert "## What it finds" in rule["help"]["markdown"]
 
 
