@@ -56,7 +56,13 @@ class Run:
         return self.add(Message, role=role, text=text)
 
     def call(
-        self, tool: str, args: Any = None, result: Any = None, status: str | None = "ok", id: str | None = None, **fields: Any
+        self,
+        tool: str,
+        args: Any = None,
+        result: Any = None,
+        status: str | None = "ok",
+        id: str | None = None,  # noqa: A002 - the word of the domain
+        **fields: Any,
     ) -> "Run":
         """One attempt and its result; status None leaves the call open; result `ABSENT` records none."""
         self.count += 1
@@ -72,7 +78,7 @@ class Run:
         raw = ABSENT if result is ABSENT else encode_raw(result)
         return self.add(ToolResult, call_id=call_id, status=status, result=raw, **fields)
 
-    def decide(self, decision: str, call_id: str | None = None, **fields: Any) -> "Run":
+    def decide(self, decision: str, call_id: str | None = None,  # noqa: A002 - the word of the domain **fields: Any) -> "Run":
         return self.add(Decision, decision=decision, call_id=call_id, **fields)
 
     def approve(self, call_id: str, verdict: str = "approved") -> "Run":

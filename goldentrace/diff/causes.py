@@ -120,6 +120,7 @@ class _TakenValues:
     def __init__(self, scene: Scene, changed: dict[int, Change]) -> None:
         self.scene = scene
         self.payloads = scene.candidate.payloads
+        self.changed = set(changed)
         self.holders: dict[object, list[int]] = {}
         to_candidate = scene.references.to_candidate
         for source in sorted(changed):
@@ -133,7 +134,8 @@ class _TakenValues:
             labels = self.scene.candidate.uses_of(candidate)
             to_golden = {c: g for g, c in self.scene.references.to_candidate.items()}
             indexes = [self.scene.references.candidate_index(label) for label in labels]
-            return sorted(to_golden[index] for index in indexes if index is not None and index in to_golden)
+            sources = {to_golden[index] for index in indexes if index is not None and index in to_golden}
+            return sorted(sources & self.changed)
         values = self.payloads.argument_values(candidate)
         return sorted({source for value in values for source in self.holders.get(value, ())})
 

@@ -40,7 +40,10 @@ class _Rerecording:
         self.touched = {
             c.golden_index for c in self.comparison.changes if c.golden_index is not None and c.code != "GT107"
         }
-        order = list(_in_golden_order(candidate.operations, self.to_golden))
+        if self.comparison.not_comparable:  # what could not be compared is not kept on trust
+            self.touched.update(self.to_golden.values())
+        is_ordered = self.profile.compare.parallel_order == "strict"
+        order = list(_in_golden_order(candidate.operations, {} if is_ordered else self.to_golden))
         self._name(order)
         known = set(self.labels.values())
         operations = [self._operation(c, known) for c in order]
@@ -48,7 +51,8 @@ class _Rerecording:
         if self.comparison.not_comparable:
             header = replace(header, states=candidate.header.states)
         return replace(
-            candidate, header=header, operations=operations, loose=self._loose(order), is_golden=True, payloads=None,
+            candidate, header=header, operations=self._in_turns(operations), loose=self._loose(order), is_golden=True,
+            payloads=None,
         )  # fmt: skip
 
     def _name(self, order: list[int]) -> None:
@@ -89,6 +93,19 @@ class _Rerecording:
             steps=[self._step(step) for step in new.steps],
         )
 
+    def _in_turns(self, operations: list[Operation]) -> list[Operation]:
+        """Turns are the candidate's, unless only one side records them: then they are the golden's, as not compared."""
+        golden = self.comparison.golden
+        if golden.has_turns == self.comparison.candidate.has_turns:
+            return operations
+        turns = {operation.label: operation.turn for operation in golden.operations}
+        turn: int | None = None
+        placed: list[Operation] = []
+        for operation in operations:
+            turn = turns.get(operation.label, turn)
+            placed.append(msgspec.structs.replace(operation, turn=turn))
+        return placed
+
     def _step(self, step: object) -> object:
         if isinstance(step, Attempt) and step.args is not None:
             return msgspec.structs.replace(step, args=self._relabelled(step.args))
@@ -101,10 +118,11 @@ class _Rerecording:
         """The events of no call: the old ones at their old anchors unless a change concerns that kind, else the
         new ones."""
         changed = {c.code for c in self.comparison.changes if c.golden_index is None and c.candidate_index is None}
+        is_open = bool(self.comparison.not_comparable)
         kinds = {
-            "decision": bool(changed & {"GT202", "GT203", "GT204"}),
-            "limit": "GT503" in changed,
-            "effect": "GT504" in changed,
+            "decision": is_open or bool(changed & {"GT202", "GT203", "GT204"}),
+            "limit": is_open or "GT503" in changed,
+            "effect": is_open or "GT504" in changed,
         }
         place_of = {self.to_golden[c]: n for n, c in enumerate(order) if c in self.to_golden}
         position_of = {c: n for n, c in enumerate(order)}

@@ -129,7 +129,12 @@ def test_ids_inside_strings_are_the_nth_of_their_leaf() -> None:
 
 
 def test_a_string_that_holds_json_is_walked_and_marked() -> None:
-    run = Run().call("use", {"body": '{"b": 1, "a": [2]}'}).call("use", {"body": '{"a":[2],"b":1}'}).call("use", {"body": {"a": [2], "b": 1}})
+    run = (
+        Run()
+        .call("use", {"body": '{"b": 1, "a": [2]}'})
+        .call("use", {"body": '{"a":[2],"b":1}'})
+        .call("use", {"body": {"a": [2], "b": 1}})
+    )
     one, two, three = (o for o in normal(run.end()).operations)
     assert one.args == two.args
     assert one.args["/body#json"] == "json"
@@ -148,7 +153,12 @@ def test_without_the_body_of_an_earlier_result_provenance_is_unknown() -> None:
 def test_folders_of_the_machine_become_placeholders() -> None:
     def run(home: str, tmp: str) -> Any:
         trace = Run(cwd=home + "/work", home=home, tmp=tmp)
-        args = {"a": f"{home}/work/x.txt", "b": f"see {home}/.config", "c": f"{tmp}/tmpabc{len(home)}/out", "d": "/mnt" + home}
+        args = {
+            "a": f"{home}/work/x.txt",
+            "b": f"see {home}/.config",
+            "c": f"{tmp}/tmpabc{len(home)}/out",
+            "d": "/mnt" + home,
+        }
         return normal(trace.call("write", args).end())
 
     one, other = run("/home/ann", "/tmp"), run("/root/of/ci", "/var/tmp")
@@ -266,11 +276,18 @@ def test_a_list_with_one_element_more_is_one_change_at_the_list() -> None:
 
 def test_a_nonce_per_attempt_does_not_hide_a_retry_and_another_entity_is_none() -> None:
     listed = Run().call("list", {}, [{"id": U1, "k": 1}, {"id": U2, "k": 2}])
-    retried = listed.call("get", {"id": U1, "nonce": U3}, status="error").call("get", {"id": U1, "nonce": "5" * 7 + "f" + U1[8:]})
+    retried = listed.call("get", {"id": U1, "nonce": U3}, status="error").call(
+        "get", {"id": U1, "nonce": "5" * 7 + "f" + U1[8:]}
+    )
     operations = normal(retried.end()).operations
     assert [len(o.attempts) for o in operations] == [1, 2]
     assert operations[1].decisions == []  # all kinds can be stated, and none was
-    other = Run().call("list", {}, [{"id": U1, "k": 1}, {"id": U2, "k": 2}]).call("get", {"id": U1}, status="error").call("get", {"id": U2})
+    other = (
+        Run()
+        .call("list", {}, [{"id": U1, "k": 1}, {"id": U2, "k": 2}])
+        .call("get", {"id": U1}, status="error")
+        .call("get", {"id": U2})
+    )
     assert [len(o.attempts) for o in normal(other.end()).operations] == [1, 1, 1]
 
 
@@ -292,7 +309,11 @@ def test_retries_are_inferred_only_where_the_source_cannot_state_them() -> None:
 
 def test_declared_decisions_are_inferred() -> None:
     profile = {
-        "tools": {"look_up": {"reconciles": "pay", "access": "read"}, "cheap": {"fallback_for": ["rich"]}, "page": {"escalates": True}}
+        "tools": {
+            "look_up": {"reconciles": "pay", "access": "read"},
+            "cheap": {"fallback_for": ["rich"]},
+            "page": {"escalates": True},
+        }
     }
     run = Run(states=[]).call("pay", {"a": 1}, status="timeout").call("look_up", {}).call("rich", {}, status="error")
     found = normal(run.call("cheap", {}).call("page", {}).end(), profile)
@@ -304,7 +325,15 @@ def test_declared_decisions_are_inferred() -> None:
 def test_batches_by_name_and_by_time() -> None:
     stated = Run().turn().call("a", {}, batch="x").call("b", {}, batch="x").call("c", {})
     assert [o.batch for o in normal(stated.end()).operations] == [1, 1, None]
-    inferred = Run().turn().call("b", {}, status=None, id="1").call("a", {}, status=None, id="2").result("1").result("2").call("c", {})
+    inferred = (
+        Run()
+        .turn()
+        .call("b", {}, status=None, id="1")
+        .call("a", {}, status=None, id="2")
+        .result("1")
+        .result("2")
+        .call("c", {})
+    )
     operations = normal(inferred.end()).operations
     assert [(o.label, o.batch) for o in operations] == [("a#1", 1), ("b#1", 1), ("c#1", None)]
 
@@ -317,7 +346,14 @@ def test_the_wild_reused_ids_results_before_calls_and_open_calls() -> None:
 
 
 def test_calls_within_a_call_stand_behind_it() -> None:
-    run = Run().turn().call("ask", {}, id="p", status=None).call("read", {}, parent="p", agent="helper").result("p").call("done", {})
+    run = (
+        Run()
+        .turn()
+        .call("ask", {}, id="p", status=None)
+        .call("read", {}, parent="p", agent="helper")
+        .result("p")
+        .call("done", {})
+    )
     normal_trace = normal(run.end())
     assert [(o.label, o.parent) for o in normal_trace.operations] == [
         ("ask#1", None), ("helper/read#1", "ask#1"), ("done#1", None),
@@ -368,7 +404,10 @@ def test_results_are_compared_as_the_profile_says(mode: str, changed: list[str])
     import msgspec
 
     profile = msgspec.convert({"name": "test@1", "results": {"compare": mode}}, Profile)
-    one, two = (normal(Run().call("t", {}, {"id": u, "limit": n, "deep": [{"x": n}]}).end(), profile) for u, n in ((U1, 1), (U2, 2)))
+    one, two = (
+        normal(Run().call("t", {}, {"id": u, "limit": n, "deep": [{"x": n}]}).end(), profile)
+        for u, n in ((U1, 1), (U2, 2))
+    )
     found = compare(one, two, profile)
     assert [c.code for c in found.changes] == changed
     data = encode_golden(as_golden(one, profile))
