@@ -78,7 +78,7 @@ class Run:
         raw = ABSENT if result is ABSENT else encode_raw(result)
         return self.add(ToolResult, call_id=call_id, status=status, result=raw, **fields)
 
-    def decide(self, decision: str, call_id: str | None = None,  # noqa: A002 - the word of the domain **fields: Any) -> "Run":
+    def decide(self, decision: str, call_id: str | None = None, **fields: Any) -> "Run":
         return self.add(Decision, decision=decision, call_id=call_id, **fields)
 
     def approve(self, call_id: str, verdict: str = "approved") -> "Run":
