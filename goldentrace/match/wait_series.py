@@ -83,11 +83,9 @@ def _is_too_short(shares: Sequence[float]) -> bool:
 
 
 def _window_ms(pair: WaitPair) -> float:
-    """Width of a band that starts at 0 and may hold a wait at all, else 0; it never depends on the wait before."""
+    """Width of a band that starts at 0 and may hold a wait at all, else 0; no such band depends on the wait before."""
     lo, hi = band(pair.policy, pair.candidate.k)
-    jitter = pair.policy.jitter
-    is_from_zero = lo <= ROUNDING_MS and jitter is not None and jitter.kind in ("full", "down", "symmetric")
-    return hi if is_from_zero and hi >= NO_WAIT_MS else 0.0
+    return hi if lo <= ROUNDING_MS and hi >= NO_WAIT_MS else 0.0
 
 
 def _share(pair: WaitPair, step: Step) -> float:
