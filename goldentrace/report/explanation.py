@@ -89,7 +89,7 @@ def _page_of_rule(path: Path) -> str:
     for line in body.split("\n"):
         match = _SECTION.fullmatch(line)
         if match is not None:
-            lines += ["", f"## {match[1]}", "", match[2]]
+            lines += ["", f"## {match[1]}", "", match[2][:1].upper() + match[2][1:]]
         else:
             lines.append(line.strip())
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"

@@ -87,7 +87,7 @@ def _add_trace(page: Page, trace: TraceReport, report: Report, *, is_full: bool)
         _add_changes(page, trace.comparison, is_full=is_full)
         _add_limits_of_comparison(page, trace.comparison)
     if trace.lint is not None:
-        _add_lint(page, trace.lint, is_full=is_full)
+        _add_lint(page, trace.lint, is_full=is_full, is_alone=trace.comparison is None)
 
 
 def _add_problem(page: Page, trace: TraceReport) -> None:
@@ -166,7 +166,7 @@ def _add_limits_of_comparison(page: Page, comparison: Comparison) -> None:
 # -- rules ---------------------------------------------------------------------------------------------------------
 
 
-def _add_lint(page: Page, lint: LintResult, *, is_full: bool) -> None:
+def _add_lint(page: Page, lint: LintResult, *, is_full: bool, is_alone: bool) -> None:
     accepted = [finding for finding in lint.findings if finding.accepted is not None]
     for finding in lint.findings:
         if is_full or finding.accepted is None:
@@ -175,7 +175,7 @@ def _add_lint(page: Page, lint: LintResult, *, is_full: bool) -> None:
     if accepted and not is_full:
         page.blank()
         page.line(("  " + f"{plural(len(accepted), 'accepted finding')} (-v shows them)", "dim"))
-    if lint.could_not_check or is_full:
+    if lint.could_not_check or is_full or is_alone:
         page.blank()
         add_coverage_of_rules(page, lint)
     for note in lint.notes:

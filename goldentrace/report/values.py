@@ -72,14 +72,14 @@ def wait(ms: float | None) -> str:
     """Return a wait: `204ms` below a second, else seconds to the ms, `2.004s`; `?` where it is not known."""
     if ms is None:
         return "?"
-    if abs(ms) < 1000:
-        return f"{ms:.3f}".rstrip("0").rstrip(".") + "ms"
+    if abs(ms) < 999.5:
+        return (f"{ms:.0f}" if abs(ms) >= 10 else f"{ms:.1f}".removesuffix(".0")) + "ms"
     return f"{ms / 1000:.3f}s"
 
 
 def brief_wait(ms: float | None) -> str:
     """Return a wait without the zeros at its end: `2s`, `2.157s`, `204ms`."""
-    if ms is None or abs(ms) < 1000:
+    if ms is None or abs(ms) < 999.5:
         return wait(ms)
     return f"{ms / 1000:.3f}".rstrip("0").rstrip(".") + "s"
 

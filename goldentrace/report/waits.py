@@ -1,34 +1,41 @@
 """The waits of one call as a small table: golden, now, allowed, deviation, and the setting that sets the tolerance."""
 
+from typing import Final, Literal, TypeAlias
+
 from goldentrace.model.change import Change, Tolerance
 from goldentrace.model.operation import Attempt, DecisionStep, Operation
 from goldentrace.report.page import Page, table
 from goldentrace.report.values import wait
 
-MAX_ROWS = 8
+MAX_ROWS: Final = 8
+Measure: TypeAlias = Literal["gap", "delay", "sum"]
 
 
 def add_waits(page: Page, change: Change, golden: Operation | None, candidate: Operation | None) -> None:
     """Add the table. Waits that the change does not speak of are shown beside it without an interval."""
     before, now = _gaps(golden), _gaps(candidate)
+    measure = _measure(change, candidate)
     at = (change.attempt or 2) - 2
     places = range(max(len(before), len(now), at + 1))
     if len(places) > MAX_ROWS:
         start = max(0, min(at - MAX_ROWS // 2, len(places) - MAX_ROWS))
         places = places[start : start + MAX_ROWS]
+    judged = _judged(change, measure)
     rows = [["", "golden", "now", "allowed", "deviation"]]
-    for place in places:
-        if place == at:
-            rows.append(_judged(change, _is_announced(change, candidate)))
-        else:
-            rows.append([f"retry {place + 1}", _at(before, place), _at(now, place), "", ""])
-    if change.tolerance is not None and max(map(_width, table(rows, frozenset({1, 2})))) > page.width:
+    rows += [
+        judged
+        if place == at and measure != "sum"
+        else [f"retry {place + 1}", _at(before, place), _at(now, place), "", ""]
+        for place in places
+    ]
+    rows += [judged] if measure == "sum" else []
+    right = frozenset({1, 2})
+    if change.tolerance is not None and max(map(_width, table(rows, right))) > page.width:
         rows[0][-1] = "off by"
-        rows[-1 - (places[-1] - at)][-1] = f"{change.tolerance.deviation_ms / 1000:+.3f}s"
-    for number, cells in enumerate(table(rows, frozenset({1, 2}))):
-        is_judged = number > 0 and places[number - 1] == at
-        style = "bold" if number == 0 else "~" if is_judged else "dim"
-        page.line("  ~    " if is_judged else "       ", ("  ".join(cells), style))
+        judged[-1] = f"{change.tolerance.deviation_ms / 1000:+.3f}s"
+    for cells, row in zip(table(rows, right), rows, strict=True):
+        style = "bold" if row is rows[0] else "~" if row is judged else "dim"
+        page.line("  ~    " if row is judged else "       ", ("  ".join(cells), style))
     if change.tolerance is not None and change.tolerance.source:
         page.wrapped(change.tolerance.source, indent=18, style="dim", first="       tolerance: ")
 
@@ -45,11 +52,11 @@ def _at(gaps: list[float | None], place: int) -> str:
     return wait(gaps[place]) if place < len(gaps) else "-"
 
 
-def _judged(change: Change, is_announced: bool) -> list[str]:  # noqa: FBT001 - one of two columns' names
-    name = f"retry {(change.attempt or 2) - 1}" + (" announced" if is_announced else "")
+def _judged(change: Change, measure: Measure) -> list[str]:
+    place = (change.attempt or 2) - 1
     tolerance = change.tolerance
     return [
-        name,
+        {"gap": f"retry {place}", "delay": f"retry {place} announced", "sum": "together"}[measure],
         wait(change.expected if isinstance(change.expected, int | float) else None),
         wait(change.actual if isinstance(change.actual, int | float) else None),
         allowed(tolerance) if tolerance is not None else "?",
@@ -57,19 +64,19 @@ def _judged(change: Change, is_announced: bool) -> list[str]:  # noqa: FBT001 - 
     ]
 
 
-def _is_announced(change: Change, candidate: Operation | None) -> bool:
-    """Does the change speak of the delay that a decision asked for, rather than of the observed wait?"""
+def _measure(change: Change, candidate: Operation | None) -> Measure:
+    """What a change speaks of: the observed wait, the delay that a decision asked for, or several waits together."""
     if candidate is None or change.actual is None:
-        return False
+        return "gap"
     delay: float | None = None
     for step in candidate.steps:
         if isinstance(step, DecisionStep):
             delay = step.delay_ms if step.decision == "retry" else delay
         elif isinstance(step, Attempt):
             if step.number == change.attempt:
-                return bool(change.actual != step.gap_ms and change.actual == delay)
+                return "gap" if change.actual == step.gap_ms else "delay" if change.actual == delay else "sum"
             delay = None
-    return False
+    return "gap"
 
 
 def allowed(tolerance: Tolerance) -> str:

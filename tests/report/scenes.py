@@ -273,7 +273,8 @@ def wait_change(code: str, message: str, waits: Waits, tolerance: Tolerance | No
         )
     )  # fmt: skip
     assert found.comparison is not None
-    found.comparison.candidate.operations[3].attempts[3].gap_ms = now_ms
+    if "together" not in message:
+        found.comparison.candidate.operations[3].attempts[3].gap_ms = now_ms
     return found
 
 
@@ -308,6 +309,26 @@ def backoff_out_of_band() -> TraceReport:
     return wait_change(
         "GT401", "retry 3: wait out of its band, golden 4272 ms, now 9804 ms, allowed 1995 ms to 6650 ms, 3154 ms too long "
         "(backoff.policy: openai)", (4272, 9804), Tolerance(1995, 6650, 3154, "backoff.policy: openai (goldentrace.yaml:14)"),
+    )  # fmt: skip
+
+
+def delay_out_of_band() -> TraceReport:
+    found = wait_change(
+        "GT401", "retry 1: announced delay out of its band, golden 2131 ms, now 90 ms, allowed 374 ms to 501 ms, 284 ms too "
+        "short (backoff.policy: openai)", (2131, 90), Tolerance(374, 501, -284, "backoff.policy: openai"),
+    )  # fmt: skip
+    assert found.comparison is not None
+    found.comparison.changes[0].attempt = 2
+    steps = found.comparison.candidate.operations[3].steps
+    steps[1], steps[4] = decision("retry", "rate_limited", delay_ms=90), attempt(4, origin="harness", gap_ms=4272)
+    return found
+
+
+def waits_too_short_together() -> TraceReport:
+    return wait_change(
+        "GT401", "retry 3: waits too short together, golden 6503 ms, now 2371 ms, allowed at least 2800 ms, 429 ms too short "
+        "(backoff.policy: backoff)", (6503, 2371),
+        Tolerance(2800, None, -429, "backoff.policy: backoff, full jitter: sum of 3 waits, Irwin-Hall at 0.001"),
     )  # fmt: skip
 
 
@@ -493,7 +514,7 @@ SCENES = {
     for made in (
         argument_changed, several_arguments, long_values, call_added, call_removed, call_moved, tool_changed, reordered,
         batching, result_changed, identity_changed, attempts_changed, decision_changed, decision_missing, decision_added,
-        approval_changed, hedged, status_changed, error_changed, backoff_out_of_band, retry_after_violated,
+        approval_changed, hedged, status_changed, error_changed, backoff_out_of_band, delay_out_of_band, waits_too_short_together, retry_after_violated,
         backoff_not_comparable, backoff_shape, outcome_changed, outcome_alone, stop_reason_alone, effects_changed,
         agent_changed, shifts, not_comparable, clean, missing_golden, missing_candidate, broken, findings, no_findings,
         many_changes,

@@ -102,9 +102,9 @@ def test_a_rule_is_explained_by_its_docstring_without_being_run(
     monkeypatch.setattr("goldentrace.report.explanation._RULES", tmp_path)
     text = explain("made-up-rule")
     assert text.startswith(
-        "GT1999 made-up-rule\n  A call that somebody made up.\n\nWhat it finds\n  a call that is in no trace, over two"
+        "GT1999 made-up-rule\n  A call that somebody made up.\n\nWhat it finds\n  A call that is in no trace, over two"
     )
-    assert "\nNeeds\n  nothing.\n" in text
+    assert "\nNeeds\n  Nothing.\n" in text
     assert explain("gt1999") == text
 
 
