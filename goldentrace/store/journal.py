@@ -308,6 +308,8 @@ class Journal:
         return b"%b%06dZ" % (self._second[1], rest_ns // 1000)
 
     def _break(self, reason: str) -> None:
+        if self._is_broken:
+            return
         self._is_broken = True
         self._say(f"{self._path}: {reason}; recording stops, the trace stays incomplete, the agent goes on")
 
