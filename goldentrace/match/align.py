@@ -65,9 +65,8 @@ def align_operations(
         if second.differences < first.differences:
             first = second
     references.to_candidate = dict(first.pairs)
-    found = Alignment(is_exact=is_exact)
-    for g, c in first.pairs:
-        found.put(g, c, PairKind.SAME)
+    same = PairKind.SAME
+    found = Alignment({g: (c, same) for g, c in first.pairs}, is_exact)
     if len(found.pairs) < max(len(left), len(right)):
         _Leftovers(golden, candidate, references, found, first.pairs).pair()
         references.to_candidate = {g: c for g, (c, _) in found.pairs.items()}

@@ -5,8 +5,10 @@ never mixed. A time that is missing stays missing. This module must not judge a 
 """
 
 from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final
 
-from goldentrace.model.event import AnyEvent, Event
+from goldentrace.model.event import Event
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import Attempt
 from goldentrace.model.trace import Trace
@@ -14,10 +16,29 @@ from goldentrace.model.trace import Trace
 
 def wall_ms(event: Event) -> float | None:
     """Return the wall clock of an event in ms since 1970, None where it has none or it is no date-time."""
-    if event.ts is None:
+    ts = event.ts
+    if ts is None:
         return None
+    if len(ts) == _FULL_LENGTH and ts[-1] == "Z":
+        minute_ms = _minute_ms(ts[:17])
+        seconds = ts[17:-1]
+        if minute_ms is not None and seconds[2] == "." and seconds.replace(".", "", 1).isdigit():
+            return minute_ms + float(seconds) * 1000
+    return _parsed_ms(ts)
+
+
+_FULL_LENGTH: Final = len("2026-03-01T09:00:00.000000Z")
+
+
+@lru_cache(maxsize=4096)
+def _minute_ms(minute: str) -> float | None:
+    """The start of a minute, `2026-03-01T09:00:`: one parse serves all its events."""
+    return _parsed_ms(minute + "00Z")
+
+
+def _parsed_ms(ts: str) -> float | None:
     try:
-        parsed = datetime.fromisoformat(event.ts)
+        parsed = datetime.fromisoformat(ts)
     except ValueError:
         return None
     return (parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)).timestamp() * 1000
@@ -46,6 +67,8 @@ def offsets_of(trace: Trace) -> list[float | None]:
     walls = [wall_ms(event) for event in trace.events]
     wall_start = next((wall for wall in walls if wall is not None), None)
     monos = [event.mono_ns for event in trace.events]
+    if wall_start is not None and monos.count(None) == len(monos):
+        return [None if wall is None else round(wall - wall_start, 3) for wall in walls]
     anchor = next(((m, w) for m, w in zip(monos, walls, strict=True) if m is not None), None)
     first_mono = anchor[0] if anchor is not None else None
     lead_ms = anchor[1] - wall_start if anchor is not None and anchor[1] is not None and wall_start is not None else 0.0
@@ -75,8 +98,3 @@ def place_in_time(normal: NormalTrace, trace: Trace) -> None:
         event.at_ms = offsets[event.index]
     if trace.end is not None:
         normal.end_ms = offsets[-1]
-
-
-def clock_ms(event: AnyEvent) -> float | None:
-    """Return the event's own wall clock, against which `<now>` is judged."""
-    return wall_ms(event)
