@@ -13,6 +13,8 @@ from goldentrace.report.sanitise import terminal
 
 CUT: Final = "..."
 MIN_WIDTH: Final = 40
+CONTINUED: Final = 11
+"""Columns before a command's next line: as many as before its first."""
 
 
 def measure(text: str) -> int:
@@ -108,7 +110,7 @@ def command_lines(words: list[str], columns: int, indent: int = 0) -> list[str]:
     Nothing is cut. The first line has `indent` columns less. A word that is wider than a line is split where the shell
     joins it again.
     """
-    quoted = [_quote(word, columns - indent - 2) for word in words]
+    quoted = [_quote(word, columns - max(indent, CONTINUED) - 2) for word in words]
     lines: list[str] = []
     line = ""
     room = columns - indent
@@ -117,10 +119,12 @@ def command_lines(words: list[str], columns: int, indent: int = 0) -> list[str]:
         if whole is not None and measure(line) + 1 + measure(whole) <= room - 2:
             line = f"{line} {whole}" if line else whole
             continue
+        lead = ""
         if line:
             lines.append(line + " \\")
-            room = columns
-        *front, line = pieces
+            room, lead = columns, " " * CONTINUED
+        first, *rest = pieces  # only the first may be indented: the shell joins the others with what is before them
+        *front, line = [lead + first, *rest]
         lines.extend(piece + "\\" for piece in front)
     lines.append(line)
     return lines
