@@ -18,9 +18,13 @@ from goldentrace.model.event import (
     ToolResult,
     TraceEnd,
 )
+from goldentrace.model.profile import Profile
 from goldentrace.model.trace import Trace
+from goldentrace.normalize.offsets import place_in_time
+from goldentrace.normalize.pipeline import normalize
 from goldentrace.replay.script_file import parse_script, write_script
 from goldentrace.replay.simulator import LOOP_BUGS, simulate
+from goldentrace.rules.registry import rules, run_rules
 from tests.replay.conftest import Serve
 
 bugs = pytest.mark.parametrize("name", LOOP_BUGS)
@@ -154,6 +158,26 @@ def test_every_trace_ends_at_most_once_and_last() -> None:
         for trace in both(name):
             assert len(of(trace, TraceEnd)) <= 1
             assert not of(trace, Effect), "effects are a ledger's to tell"
+
+
+def codes_of(trace: Trace) -> set[str]:
+    """Return the codes of the rules that speak on a trace."""
+    profile = Profile(name="simulated")
+    normal = normalize(trace, profile, "h:simulated")
+    place_in_time(normal, trace)
+    return {finding.code for finding in run_rules(trace, normal, profile).findings}
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [(name, code) for name, bug in LOOP_BUGS.items() for code in (*bug.codes, *bug.codes_of_both)],
+)
+def test_rules_speak_where_the_simulator_says_they_do(name: str, code: str) -> None:
+    if code not in rules():
+        pytest.skip(f"there is no rule {code} yet")
+    sound, broken = both(name)
+    assert code in codes_of(broken)
+    assert (code in codes_of(sound)) == (code in LOOP_BUGS[name].codes_of_both)
 
 
 @pytest.mark.parametrize("name", [name for name, bug in LOOP_BUGS.items() if bug.is_on_wire])

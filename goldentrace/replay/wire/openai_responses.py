@@ -86,9 +86,9 @@ def _read_items(items: list[dict[str, Any]], *, is_strict: bool) -> list[Message
 
 
 def _read_item(item: dict[str, Any], param: str, *, is_strict: bool) -> Message | None:
-    kind = item.get("type", "message")
+    kind = need_text(item.get("type", "message"), f"{param}.type")
     if kind == "message":
-        role = _ROLES.get(item.get("role"))
+        role = _ROLES.get(need_text(item.get("role"), f"{param}.role"))
         if role is None:
             raise RequestRefused(
                 f"Invalid value: {item.get('role')!r}. Supported values are: {', '.join(_ROLES)}.",

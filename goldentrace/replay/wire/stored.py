@@ -51,7 +51,7 @@ class ResponseStore:
         previous = body.get("previous_response_id") if isinstance(body, dict) else None
         if previous is None:
             return body
-        if previous not in self._kept:
+        if not isinstance(previous, str) or previous not in self._kept:
             raise RequestRefused(
                 f"Previous response with id {previous!r} not found.",
                 param="previous_response_id",
