@@ -1,7 +1,7 @@
 """The fault server: start to first answer, and serial requests on loopback with the journal written.
 
-The client is a bare socket, so that the server is what is measured. Targets: 0.4 s to the first answer, 1,500 requests a
-second, each with schema check, idempotency look-up, ledger and three journal events.
+The client is a bare socket, so that the server is what is measured. Targets: 0.4 s to the first answer, and 1,500
+requests a second, each with schema check, idempotency look-up, ledger and three journal events.
 """
 
 import json

@@ -24,6 +24,9 @@ DRAIN_BYTES: Final = 256 * 1024 * 1024
 DRAIN_S: Final = 5.0
 """A request that is too large is read and thrown away up to here, so that its client sees the refusal instead of a
 reset."""
+BODY_BYTES_PER_S: Final = 50_000
+"""A body gets `header_ms` and as long as it takes at this rate: whatever drips in more slowly is ended."""
+LINGER_S: Final = 0.5
 DRIP_TICK_S: Final = 0.02
 _READ_BYTES: Final = 64 * 1024
 
@@ -158,7 +161,7 @@ class Connection:
                     await self._discard(size)
                     raise RequestError(413, f"a request of more than {self.limits.max_body_bytes} bytes")
                 parts.append(bytes(event.data))
-                deadline_s = max(deadline_s, monotonic() + 1)  # it is moving
+                deadline_s += len(event.data) / BODY_BYTES_PER_S
             elif isinstance(event, h11.EndOfMessage):
                 self._ahead = self._h11.trailing_data[0]
                 return b"".join(parts)
@@ -301,6 +304,19 @@ class Connection:
         sent.is_gone = how == "gone"
         sent.is_stopped = how == "stopped"
         return how == "elapsed"
+
+    async def linger(self) -> None:
+        """Read and throw away what still comes after a refusal: closing on unread data would reset it away (RFC 9112,
+        9.6)."""
+        if self.writer.can_write_eof() and not self.writer.is_closing():
+            self.writer.write_eof()
+        size = 0
+        try:
+            async with asyncio.timeout(LINGER_S):
+                while size < DRAIN_BYTES and (data := await self.reader.read(_READ_BYTES)):
+                    size += len(data)
+        except (TimeoutError, OSError):
+            return
 
     # --- ends ---------------------------------------------------------------------------------------------------------
 

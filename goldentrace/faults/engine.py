@@ -7,7 +7,7 @@ answer. Transports read requests and write answers; they decide nothing. This mo
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from time import monotonic_ns, time
+from time import monotonic_ns, time, time_ns
 from typing import Any, Final, Literal
 
 from goldentrace.codec.canonical import ARGS_DIGITS, JsonError, canonical, decode, digest
@@ -23,11 +23,12 @@ from goldentrace.faults.call import Call, Caller
 from goldentrace.faults.chaos import generator, latency_ms, new_id
 from goldentrace.faults.contracts import Contract
 from goldentrace.faults.drift import drifted, page
-from goldentrace.faults.journal import JournalWriter, stamp
+from goldentrace.faults.journal import RunJournal
 from goldentrace.faults.ledger import EffectEntry, Entry, Record
 from goldentrace.faults.plan import Plan, Tool
 from goldentrace.faults.runs import BROKEN, EXHAUSTED, Run
 from goldentrace.faults.template import fill, look_up
+from goldentrace.store.clock import format_time
 
 Paused = Literal["elapsed", "gone", "stopped"]
 Pause = Callable[[float], Awaitable[Paused]]
@@ -91,7 +92,7 @@ class Engine:
         path = self.journal_path
         if path is not None and run_id != self.default_run:
             path = path.with_name(f"{path.stem}.{run_id}{path.suffix}")
-        journal = JournalWriter(path, run_id=run_id, seed=self.plan.seed, scenario_id=self.scenario_id)
+        journal = RunJournal(path, run_id=run_id, seed=self.plan.seed, scenario_id=self.scenario_id)
         return Run(run_id, self.plan, journal, self.wake)
 
     def close(self) -> None:
@@ -360,7 +361,7 @@ class Engine:
 
         return {
             "new_id": lambda: new_id(seed, *parts), "new_uuid": uuid, "n": lambda: call.n, "key": lambda: call.key,
-            "now": lambda: stamp()["ts"],
+            "now": lambda: format_time(time_ns()),
         }  # fmt: skip
 
     def abandon(self, call: Call) -> None:

@@ -21,7 +21,7 @@ from goldentrace.faults.kinds import HTTP, KINDS
 from goldentrace.faults.outcome import outcome
 from goldentrace.faults.plan import Plan, Tool
 from goldentrace.faults.runs import Run
-from goldentrace.faults.wire import Reply, moves, plain, unanswered
+from goldentrace.faults.wire import Reply, Send, moves, plain, unanswered
 
 RUN_ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 LOCAL_HOSTS: Final = frozenset(("127.0.0.1", "localhost", "[::1]"))
@@ -84,7 +84,9 @@ class HttpHandler:
         if error.status is None:
             return  # it left: nothing was asked
         run.fail(f"connection {connection.number}: {error.what}", "send a whole HTTP/1.1 request")
-        await self._simply(connection, refusal(error.status, "bad_request", error.what), is_last=True)
+        answer = refusal(error.status, "bad_request", error.what)
+        await connection.perform([Send(Reply(answer.status, (), encode(answer.value), is_last=True).whole())])
+        await connection.linger()
 
     async def _answer(self, connection: Connection, request: Request) -> bool:
         """Answer one request; returns whether the connection goes on."""

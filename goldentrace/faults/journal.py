@@ -1,21 +1,19 @@
-"""The server's journal of one run: a `goldentrace/1` trace that survives a kill.
+"""The server's journal of one run: a `goldentrace/1` trace of its own that survives a kill, and the reading of it.
 
-One unbuffered append per event, so that an event that was written is never lost with the process. Secrets in arguments
-and results are replaced before they reach the file; headers never get here. This module must not decide what happened.
+What the file promises is store/journal.py's; here is what the server puts in: secrets in arguments and results replaced
+before they reach it, headers never, why a run has no verdict in the last event. This module must not decide what
+happened.
 """
 
-import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic_ns, time_ns
 from typing import Any, Final
 
-import msgspec
 from msgspec import Raw
 
 from goldentrace.codec.canonical import JsonError, decode, encode
-from goldentrace.codec.trace import encode_event
+from goldentrace.codec.trace import read_trace
 from goldentrace.errors import InfrastructureError, InputError, Where
 from goldentrace.model.event import (
     FORMAT,
@@ -31,13 +29,11 @@ from goldentrace.model.event import (
     TraceStart,
 )
 from goldentrace.normalize.redact import Redactor
+from goldentrace.store.clock import Moment
+from goldentrace.store.journal import Journal, say_on_stderr
 
 SOURCE: Final = "goldentrace-faults"
-FAILURE: Final = "server_failure"
-"""Type of the lines that say why a run has no verdict; readers of traces skip them with a note."""
 STOP_REASONS: Final[dict[str, StopReason]] = {"max_tool_calls": "call_limit", "max_wall_ms": "wall_clock_limit"}
-
-_DECODER: Final = msgspec.json.Decoder(AnyEvent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
+class Recorded:
     """What a journal file holds. events: tool_call, tool_result, effect and limit events in the order of writing."""
 
     events: list[AnyEvent]
@@ -57,58 +53,21 @@ class Journal:
     is_complete: bool
 
 
-def stamp(at_ns: int | None = None) -> dict[str, Any]:
-    """Return `ts` and `mono_ns` for an event. at_ns: monotonic time of the event, default now."""
-    now_ns = monotonic_ns()
-    mono_ns = now_ns if at_ns is None else at_ns
-    wall_us = (time_ns() - (now_ns - mono_ns)) // 1000
-    seconds, micros = divmod(wall_us, 1_000_000)
-    return {"ts": f"{_date(seconds)}.{micros:06d}Z", "mono_ns": mono_ns}
-
-
-_DATE: dict[str, Any] = {"at": -1, "text": ""}
-
-
-def _date(seconds: int) -> str:
-    """The second as text; formatted once a second, because every event needs it."""
-    if _DATE["at"] != seconds:
-        from datetime import UTC, datetime
-
-        _DATE.update(at=seconds, text=datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
-    text: str = _DATE["text"]
-    return text
-
-
-class JournalWriter:
+class RunJournal:
     """Appends events to a file, or keeps nothing where there is no path."""
 
     def __init__(self, path: Path | None, *, run_id: str, seed: int, scenario_id: str | None = None) -> None:
-        """Raises: InfrastructureError where the file cannot be opened."""
-        self.path = path
-        self._seq = 0
-        self._file = -1
-        self._is_broken = False
+        """Raises: InfrastructureError where the file cannot be had: no place to write to, or another's file."""
         self._redactor = Redactor()
         self._secrets: dict[str, int] = {}
-        if path is not None:
-            self._file = _open(path)
-            self.write(
-                TraceStart(format=FORMAT, trace_id=run_id, scenario_id=scenario_id, seed=seed, source=SOURCE, **stamp())
-            )
+        self._journal = None if path is None else _open(path, run_id, seed, scenario_id)
 
-    def write(self, event: Event) -> None:
-        """Append one event; `seq` is given here."""
-        if self._file < 0:
-            return
-        self._seq += 1
-        self._append(encode_event(msgspec.structs.replace(event, seq=self._seq)))
-
-    def write_failure(self, failure: Failure) -> None:
-        """Append why the run has no verdict."""
-        if self._file >= 0:
-            self._seq += 1
-            line = {"type": FAILURE, "seq": self._seq, "what": failure.what, "next_step": failure.next_step}
-            self._append(encode(line) + b"\n")
+    def write(self, event: Event, at_ns: int | None = None) -> None:
+        """Append one event. at_ns: its monotonic time, default now."""
+        if self._journal is not None:
+            now_ns = monotonic_ns()
+            moment = None if at_ns is None else Moment(at_ns, time_ns() - (now_ns - at_ns))
+            self._journal.append(event, moment)
 
     def raw(self, value: Any) -> Raw:
         """Return a value as events carry it, secrets replaced."""
@@ -124,90 +83,83 @@ class JournalWriter:
         """Return a text with secrets replaced."""
         return self._redactor.redact_text(text, self._secrets)
 
-    def close(self, limit: str | None = None) -> None:
-        """End the trace, with the limit that stopped the run as its reason."""
-        if self._file < 0:
+    def close(self, limit: str | None, failures: list[Failure]) -> None:
+        """End the trace. limit: the one that stopped the run, which is then its reason."""
+        if self._journal is None:
             return
         outcome: Outcome = "unknown" if limit is None else "aborted"
-        reason = STOP_REASONS.get(limit or "", "unknown")
-        self.write(TraceEnd(outcome=outcome, stop_reason=reason, events=self._seq, **stamp()))
-        os.close(self._file)
-        self._file = -1
-
-    def _append(self, line: bytes) -> None:
-        if self._is_broken:
-            return
-        try:
-            written = os.write(self._file, line)
-        except OSError as error:
-            self._break(error.strerror or "unknown error")
-            return
-        if written != len(line):
-            self._break(f"{written} of {len(line)} bytes written")
-
-    def _break(self, why: str) -> None:
-        """Say once that the journal is no longer whole; its missing trace_end says it to readers."""
-        self._is_broken = True
-        sys.stderr.write(f"goldentrace: the journal {self.path} is incomplete: {why}\n")
+        noted = [{"what": item.what, "next_step": item.next_step} for item in failures]
+        self._journal.end(
+            TraceEnd(
+                outcome=outcome,
+                stop_reason=STOP_REASONS.get(limit or "", "unknown"),
+                extra={"server": {"failures": noted}} if noted else None,
+            )
+        )
+        self._journal.close()
+        self._journal = None
 
 
-def _open(path: Path) -> int:
+def _open(path: Path, run_id: str, seed: int, scenario_id: str | None) -> Journal:
+    said: list[str] = []
+
+    def say(text: str) -> None:
+        said.append(text)
+        if is_open:
+            say_on_stderr(text)
+
+    is_open = False
+    header = TraceStart(format=FORMAT, trace_id=run_id, scenario_id=scenario_id, seed=seed, source=SOURCE)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        journal = Journal(path, header, is_new_run=True, say=say)
     except OSError as error:
-        raise InfrastructureError(
-            f"the journal cannot be written: {(error.strerror or 'unknown error').lower()}", where=Where(str(path)),
-            next_step="name a file in a folder that can be written to",
-        ) from None  # fmt: skip
+        raise _unwritable(path, error.strerror or "unknown error") from None
+    if journal.is_broken:
+        raise _unwritable(path, said[0].removeprefix(f"{path}: ").partition(";")[0] if said else "unknown error")
+    if journal.path != path:
+        journal.close()
+        journal.path.unlink(missing_ok=True)
+        raise _unwritable(path, "another run writes to it")
+    is_open = True
+    return journal
 
 
-def read_journal(path: Path) -> Journal:
-    """Return what the server wrote down; a torn last line, left by a kill, is dropped and makes the journal incomplete.
+def _unwritable(path: Path, why: str) -> InfrastructureError:
+    return InfrastructureError(
+        f"the journal cannot be written: {why[:1].lower()}{why[1:]}", where=Where(str(path)),
+        next_step="name a file of its own in a folder that can be written to",
+    )  # fmt: skip
 
-    Raises: InputError naming the line for any other damage, or where there is no file.
+
+def read_journal(path: Path) -> Recorded:
+    """Return what the server wrote down; a torn last line, left by a kill, is dropped and makes it incomplete.
+
+    Raises: InputError where there is no file or no whole line, or for any damage before the last line.
     """
     try:
-        rows = path.read_bytes().split(b"\n")
+        data = path.read_bytes()
     except OSError as error:
         raise InputError(
             f"the journal cannot be read: {(error.strerror or 'unknown error').lower()}", where=Where(str(path)),
             next_step="run the scenario again",
         ) from None  # fmt: skip
-    events: list[AnyEvent] = []
-    failures: list[Failure] = []
-    is_complete = False
-    for number, row in enumerate(rows, start=1):
-        if not row:
-            continue
-        try:
-            event = _line(row)
-        except (msgspec.MsgspecError, JsonError, UnicodeDecodeError) as error:
-            if number == len(rows):
-                break  # no LF after it: the write did not finish
-            raise InputError(
-                f"damaged: {error}", where=Where(str(path), number), next_step="run the scenario again"
-            ) from None
-        if isinstance(event, Failure):
-            failures.append(event)
-        elif isinstance(event, ToolCall | ToolResult | Effect | Limit):
-            events.append(event)
-        is_complete = isinstance(event, TraceEnd)
-    return Journal(events, failures, is_complete)
-
-
-def _line(row: bytes) -> AnyEvent | Failure:
-    try:
-        event: AnyEvent = _DECODER.decode(row)
-    except msgspec.ValidationError:
-        line = decode(row)
-        if isinstance(line, dict) and line.get("type") == FAILURE:
-            return Failure(str(line.get("what", "")), str(line.get("next_step", "")))
-        raise
-    return event
+    trace = read_trace(data, str(path))
+    events = [event for event in trace.events if isinstance(event, ToolCall | ToolResult | Effect | Limit)]
+    noted = about(trace.end).get("failures", []) if trace.end is not None else []
+    return Recorded([*events], [Failure(**item) for item in noted], trace.incomplete is None)
 
 
 def about(event: AnyEvent) -> dict[str, Any]:
     """Return what only the server knows of an event (`extra.server`), empty for an event of another source."""
     known = (event.extra or {}).get("server")
     return known if isinstance(known, dict) else {}
+
+
+def value_of(raw: Raw) -> Any:
+    """Return the value of an event's field, None where it is absent or no JSON."""
+    data = bytes(raw)
+    try:
+        return decode(data) if data else None
+    except JsonError:
+        return None

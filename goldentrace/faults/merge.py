@@ -12,10 +12,9 @@ from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw
 
-from goldentrace.codec.canonical import JsonError, canonical, decode
-from goldentrace.faults.journal import about
+from goldentrace.codec.canonical import canonical
+from goldentrace.faults.journal import about, value_of
 from goldentrace.model.event import AnyEvent, Effect, Limit, ToolCall, ToolResult, TraceEnd
 from goldentrace.model.trace import Trace
 
@@ -121,14 +120,14 @@ def _key(mine: ToolCall, theirs: ToolCall) -> bool:
     """Does the agent's call carry the server's key, as a field or anywhere at the top of its arguments?"""
     if mine.idempotency_key is not None:
         return mine.idempotency_key == theirs.idempotency_key
-    args = _value(mine.args)
+    args = value_of(mine.args)
     return isinstance(args, dict) and theirs.idempotency_key in args.values()
 
 
 def _is_equal(mine: ToolCall, theirs: ToolCall) -> bool:
     """Equal arguments, as far as both are known. The journal has secrets replaced, so a value may only differ by
     that."""
-    one, other = _value(mine.args), _value(theirs.args)
+    one, other = value_of(mine.args), value_of(theirs.args)
     if one is None or other is None or _has_secret(other):
         return True
     return canonical(one) == canonical(other)
@@ -136,16 +135,6 @@ def _is_equal(mine: ToolCall, theirs: ToolCall) -> bool:
 
 def _has_secret(value: Any) -> bool:
     return b"<secret:" in canonical(value)
-
-
-def _value(raw: Raw) -> Any:
-    data = bytes(raw)
-    if not data:
-        return None
-    try:
-        return decode(data)
-    except JsonError:
-        return None
 
 
 def _is_possible(mine: _Try, seen: _Try) -> bool:
@@ -297,7 +286,7 @@ def _loose(agent: list[AnyEvent], server: list[AnyEvent]) -> list[AnyEvent]:
 def _sameness(event: Effect | Limit) -> tuple[Any, ...]:
     if isinstance(event, Limit):
         return ("limit", event.limit)
-    value = _value(event.value)
+    value = value_of(event.value)
     return ("effect", event.name, event.key, canonical(value))
 
 

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from goldentrace.codec.yaml_document import YamlDocument, read_yaml
 from goldentrace.errors import ConfigError, Where
 from goldentrace.faults.kinds import KINDS, Phase
-from goldentrace.faults.marks import MAX_BYTES, Marked, read_marked
 from goldentrace.model.event import Access
 
 AfterSteps: TypeAlias = Literal["error", "repeat", "ok"]
 SCHEMA_NAME: Final = "plan.schema.json"
+MAX_BYTES: Final = 1 << 20
+MAX_VALUES: Final = 50_000
+"""Of a plan file, aliases expanded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,19 +150,19 @@ def read_plan(data: bytes, path: str, *, seed: int | None = None) -> Plan:
     """Return the plan that the bytes of a YAML file hold. Raises: ConfigError naming file, line and key."""
     from goldentrace.faults.plan_check import check_plan
 
-    marked = read_marked(data, path)
-    check_plan(marked)
-    return _plan(marked, seed)
+    document = read_yaml(data, path, max_bytes=MAX_BYTES, max_values=MAX_VALUES)
+    check_plan(document)
+    return _plan(document, seed)
 
 
-def _plan(marked: Marked, seed: int | None) -> Plan:
-    value = marked.value
+def _plan(document: YamlDocument, seed: int | None) -> Plan:
+    value = document.value
     chosen = value.get("seed", 0) if seed is None else seed
     common = _chaos(value.get("chaos"), chosen)
     return Plan(
         name=value["plan"],
         tools={name: _tool(name, tool or {}, common, chosen) for name, tool in value["tools"].items()},
-        path=marked.path,
+        path=document.path,
         description=value.get("description", ""),
         seed=chosen,
         mcp_revision=value.get("mcp_revision", "auto"),

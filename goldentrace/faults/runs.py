@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from goldentrace.faults.call import Call, Operation, Outcome
 from goldentrace.faults.chaos import draw
-from goldentrace.faults.journal import Failure, JournalWriter, stamp
+from goldentrace.faults.journal import Failure, RunJournal
 from goldentrace.faults.kinds import PHASES
 from goldentrace.faults.ledger import EffectEntry, Ledger
 from goldentrace.faults.plan import NONE, Plan, Step, Tool
@@ -31,7 +31,7 @@ STICKY: Final = Step("auth_expired", PHASES[1], params={"sticky": True})
 class Run:
     """One run of an agent against the plan. on_stop: called once when a limit ends the run."""
 
-    def __init__(self, run_id: str, plan: Plan, journal: JournalWriter, on_stop: Callable[[], None]) -> None:
+    def __init__(self, run_id: str, plan: Plan, journal: RunJournal, on_stop: Callable[[], None]) -> None:
         self.run_id = run_id
         self.plan = plan
         self.journal = journal
@@ -83,14 +83,12 @@ class Run:
         """Note why this run has no verdict."""
         self.failure_count += 1
         if self.failure_count <= MAX_NOTED:
-            failure = Failure(what, next_step)
-            self.failures.append(failure)
-            self.journal.write_failure(failure)
+            self.failures.append(Failure(what, next_step))
 
     def stop(self, name: str, value: float, maximum: float) -> None:
         """Note that a limit fired, which ends the run; only the first one counts."""
         if self.limit is None:
-            self.limit = Limit(limit=name, value=value, max=maximum, extra=self._extra(), **stamp())
+            self.limit = Limit(limit=name, value=value, max=maximum, extra=self._extra())
             self.journal.write(self.limit)
             self._on_stop()
 
@@ -98,9 +96,7 @@ class Run:
         """Note a connection beyond the maximum. It ends nothing: the others go on."""
         self.refused_connections += 1
         if self.refused_connections == 1:
-            self.journal.write(
-                Limit(limit="max_connections", value=maximum + 1, max=maximum, extra=self._extra(), **stamp())
-            )
+            self.journal.write(Limit(limit="max_connections", value=maximum + 1, max=maximum, extra=self._extra()))
 
     # --- events -------------------------------------------------------------------------------------------------------
 
@@ -151,8 +147,8 @@ class Run:
                 access=call.tool.access,
                 idempotency_key=call.key,
                 extra=self._extra(**known),
-                **stamp(call.started_ns),
-            )
+            ),
+            call.started_ns,
         )
 
     def _origin(self, call: Call) -> Origin:
@@ -190,7 +186,6 @@ class Run:
                 sent=True,
                 result=self.journal.raw(outcome.result) if outcome.has_result else ABSENT,
                 extra=self._extra(**known),
-                **stamp(),
             )
         )
         self.log.append({
@@ -207,7 +202,7 @@ class Run:
         for entry in effects:
             extra = self._extra(tool=entry.tool, n=entry.n)
             value = self.journal.raw(entry.value)
-            self.journal.write(Effect(name=entry.name, key=entry.key, value=value, extra=extra, **stamp()))
+            self.journal.write(Effect(name=entry.name, key=entry.key, value=value, extra=extra))
 
     def _extra(self, **known: Any) -> dict[str, Any]:
         return {"server": {"run": self.run_id, **{name: value for name, value in known.items() if value is not None}}}
@@ -218,4 +213,4 @@ class Run:
 
     def close(self) -> None:
         """End the journal."""
-        self.journal.close(None if self.limit is None else self.limit.limit)
+        self.journal.close(None if self.limit is None else self.limit.limit, self.failures)

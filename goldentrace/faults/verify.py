@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from goldentrace.codec.canonical import canonical, decode
+from goldentrace.codec.canonical import canonical
+from goldentrace.faults.journal import value_of
 from goldentrace.model.event import AnyEvent, Effect
 
 
@@ -54,11 +55,7 @@ def verify(expected: Mapping[str, int | list[Any]], effects: Iterable[tuple[str,
 
 def effects_of(events: Iterable[AnyEvent]) -> list[tuple[str, Any]]:
     """Return (name, value) of the effect events, in order; value None where the event has none."""
-    return [
-        (event.name, decode(event.value) if bytes(event.value) else None)
-        for event in events
-        if isinstance(event, Effect)
-    ]
+    return [(event.name, value_of(event.value)) for event in events if isinstance(event, Effect)]
 
 
 def _counted(values: list[Any]) -> Counter[bytes]:

@@ -81,6 +81,8 @@ def read_all(sock: socket.socket) -> bytes:
 def kinds(events: list[AnyEvent]) -> list[str]:
     """The events as `type` words, results with their status."""
     return [
-        f"{event.__struct_config__.tag}:{event.status}" if hasattr(event, "status") else str(event.__struct_config__.tag)
+        f"{event.__struct_config__.tag}:{event.status}"
+        if hasattr(event, "status")
+        else str(event.__struct_config__.tag)
         for event in events
     ]

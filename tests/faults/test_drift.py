@@ -54,7 +54,9 @@ def test_pages_of_a_size_follow_each_other_to_the_end() -> None:
 
 
 def test_a_silent_cut_says_nothing() -> None:
-    found = page({"items": [1, 2, 3, 4]}, PAGES, MISSING, Step("truncated_page", "after_commit", 1, {"is_silent": True}))
+    found = page(
+        {"items": [1, 2, 3, 4]}, PAGES, MISSING, Step("truncated_page", "after_commit", 1, {"is_silent": True})
+    )
     assert found == {"items": [1, 2]}
 
 

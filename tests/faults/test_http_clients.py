@@ -121,7 +121,9 @@ def ask_requests(url: str, fault: str) -> str:
         except requests.RequestException as error:
             return name_of(error)
         try:
-            return first if "stale" not in fault else f"200, then {session.post(url, json={}, timeout=LONG_S).status_code}"
+            return (
+                first if "stale" not in fault else f"200, then {session.post(url, json={}, timeout=LONG_S).status_code}"
+            )
         except requests.RequestException as error:
             return f"200, then {name_of(error)}"
 
@@ -175,7 +177,9 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_client_sees_a_fault_as_this(request: pytest.FixtureRequest, server: FaultsHandle, fault: str, client: str) -> None:
+def test_a_client_sees_a_fault_as_this(
+    request: pytest.FixtureRequest, server: FaultsHandle, fault: str, client: str
+) -> None:
     expected = TABLE[fault][CLIENTS.index(client)]
     if client == "node":
         assert request.getfixturevalue("node")[fault] == expected
@@ -231,7 +235,9 @@ def test_stray_bytes_break_the_next_call_on_their_connection_and_the_journal_sho
         ("slow close", "cancelled", "cancelled"),
     ],
 )
-def test_the_journal_calls_a_fault_by_its_class(server: FaultsHandle, fault: str, status: str, error_class: str) -> None:
+def test_the_journal_calls_a_fault_by_its_class(
+    server: FaultsHandle, fault: str, status: str, error_class: str
+) -> None:
     server.reset()
     ask_httpx(f"{server.url}/tools/{tool(fault)}", fault)
     call = server.calls()[-1]
@@ -255,4 +261,9 @@ def test_a_call_over_a_stale_connection_is_written_down_but_takes_no_step(server
     assert ask_httpx(f"{server.url}/tools/{tool('stale connection')}", "stale connection") == "200, then ReadError"
     first, second = server.calls()
     assert (first["status"], first["n"]) == ("ok", 1)
-    assert (second["status"], second["error_class"], second["n"], second["is_committed"]) == ("error", "reset", 1, False)
+    assert (second["status"], second["error_class"], second["n"], second["is_committed"]) == (
+        "error",
+        "reset",
+        1,
+        False,
+    )

@@ -115,7 +115,7 @@ async def call_once(client: Any, tool: str, arguments: dict[str, Any] | None = N
     """What one call gives or raises, in words."""
     try:
         result = await client.call_tool(tool, arguments or {})
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (which it raises is what is asked)
         return f"{type(error).__name__}: {error}"
     if result.is_error:
         return f"error {result.structured_content['status']} owed {result.structured_content.get('retry_after_ms')}"
@@ -355,7 +355,12 @@ def test_an_unknown_tool_fails_the_run(server: FaultsHandle) -> None:
 
 def test_a_modern_request_must_agree_with_its_headers(server: FaultsHandle) -> None:
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ok", "arguments": {}, "_meta": meta}}
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "ok", "arguments": {}, "_meta": meta},
+    }
     caller = Client(server)
     right = {"Mcp_Protocol_Version": "2026-07-28", "Mcp_Method": "tools/call", "Mcp_Name": "ok"}
     assert caller.request("POST", "/mcp", message, **right).value["result"]["structuredContent"] == {"x": 1}

@@ -43,7 +43,12 @@ def error_after(old: str, new: str) -> ConfigError:
 def test_a_plan_is_read_with_its_defaults() -> None:
     plan = read_plan(PLAN.encode(), "plan.yaml")
     charge, status = plan.tools["charge_card"], plan.tools["get_charge_status"]
-    assert (plan.name, plan.seed, plan.limits.max_tool_calls, plan.effects) == ("charge-lost-response", 7, 20, {"charge": 1})
+    assert (plan.name, plan.seed, plan.limits.max_tool_calls, plan.effects) == (
+        "charge-lost-response",
+        7,
+        20,
+        {"charge": 1},
+    )
     assert [(step.fault, step.phase, step.times) for step in charge.steps] == [
         ("hang", "after_commit", 1),
         ("none", "after_commit", 1),
@@ -60,12 +65,12 @@ def test_a_seed_takes_the_place_of_the_plans() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "pointer", "what", "next_step"),
     [
-        ("plan:", "pln:", 1, "$.pln", "unknown key 'pln'", "did you mean 'plan'?"),
-        ("tools:", "tols:", 3, "$.tols", "unknown key 'tols'", "did you mean 'tools'?"),
+        ("plan:", "pln:", 1, "$.pln", "unknown key 'pln'", "did you mean plan?"),
+        ("tools:", "tols:", 3, "$.tols", "unknown key 'tols'", "did you mean tools?"),
         ("seed: 7", "seed: x", 2, "$.seed", "not a whole number", "schema faults"),
-        ("fault: hang", "fautl: hang", 11, "$.tools.charge_card.steps[0].fautl", "unknown key 'fautl'", "'fault'"),
-        ("fault: hang", "fault: hnag", 11, "$.tools.charge_card.steps[0].fault", "none of the known words", "'hang'"),
-        ("after_commit}", "mid_hedaers}", 11, "$.tools.charge_card.steps[0].phase", "none of", "'mid_headers'"),
+        ("fault: hang", "fautl: hang", 11, "$.tools.charge_card.steps[0].fautl", "unknown key 'fautl'", "fault"),
+        ("fault: hang", "fault: hnag", 11, "$.tools.charge_card.steps[0].fault", "none of the known words", "hang"),
+        ("after_commit}", "mid_hedaers}", 11, "$.tools.charge_card.steps[0].phase", "none of", "mid_headers"),
         ("fault: none", "fault: none, status: 3", 12, "$.tools.charge_card.steps[1].status", "takes no 'status'", "result"),
         ("fault: none", "fault: none, times: 0", 12, "$.tools.charge_card.steps[1].times", "less than 1", "schema"),
         ("fault: none", "fault: status", 12, "$.tools.charge_card.steps[1]", "'status' is missing", "schema"),
@@ -76,19 +81,19 @@ def test_a_seed_takes_the_place_of_the_plans() -> None:
         ("fault: none", "fault: schema_drift, drop: [a]", 12, "$.tools.charge_card.steps[1].drop[0]", "not allowed", "Pointer"),
         ("fault: none", "fault: status, status: 429, retry_after: [1.5]", 12, "$.tools.charge_card.steps[1].retry_after[0]", "not allowed", "whole seconds"),
         ("{fault: none}", "none", 12, "$.tools.charge_card.steps[1]", "not a mapping", "schema"),
-        ("after_steps: error", "after_steps: eror", 13, "$.tools.charge_card.after_steps", "none of", "'error'"),
-        ("lookup: charge_card", "lookup: charge_car", 14, "$.tools.get_charge_status.lookup", "no tool", "'charge_card'"),
+        ("after_steps: error", "after_steps: eror", 13, "$.tools.charge_card.after_steps", "none of", "error"),
+        ("lookup: charge_card", "lookup: charge_car", 14, "$.tools.get_charge_status.lookup", "no tool", "charge_card"),
         ("lookup: charge_card, by", "by", 14, "$.tools.get_charge_status", "'by' needs 'lookup'", "schema"),
         ('"{/amount_cents}"', '"{amount}"', 9, "$.tools.charge_card.effect_record.charge", "{amount} is not known", "{/pointer}"),
         ('"{new_id}"', '"{new_id"', 8, "$.tools.charge_card.result.charge_id", "a brace by itself", "{{ is a brace"),
         ("access: write", "access: read", 5, "$.tools.charge_card.access", "effects is no read", "access: write"),
         ("type: object, req", "type: objekt, req", 6, "$.tools.charge_card.schema.type", "no JSON Schema", "2020-12"),
-        ("{type: object, required: [amount_cents]}", "{$ref: 'http://127.0.0.1/x'}", 6, "$.tools.charge_card.schema.$ref", "leads nowhere", "other documents"),
+        ("{type: object, required: [amount_cents]}", "{$ref: 'http://127.0.0.1/x'}", 6, "$.tools.charge_card.schema['$ref']", "leads nowhere", "other documents"),
         ("key: /idempotency_key, header: Idempotency-Key", "missing: 400", 7, "$.tools.charge_card.idempotency", "not allowed", "key: /pointer"),
         ("header: Idempotency-Key", "missing: 500", 7, "$.tools.charge_card.idempotency.missing", "500 is not allowed", "400 to 499"),
-        ("max_tool_calls", "max_tool_cals", 15, "$.limits.max_tool_cals", "unknown key", "'max_tool_calls'"),
+        ("max_tool_calls", "max_tool_cals", 15, "$.limits.max_tool_cals", "unknown key", "max_tool_calls"),
         ("charge: 1}", "charge: -1}", 16, "$.expect.effects.charge", "not allowed", "a count"),
-        ("charge_card:", "'charge card':", 4, "$.tools.charge card", "is not allowed", "letters, digits"),
+        ("charge_card:", "'charge card':", 4, "$.tools['charge card']", "is not allowed", "letters, digits"),
         ("seed: 7", "chaos: {rate: 2, faults: [{fault: hang}]}", 2, "$.chaos.rate", "more than 1", "schema"),
         ("seed: 7", "chaos: {rate: 1, faults: [{fault: hang, times: 2}]}", 2, "$.chaos.faults[0].times", "no meaning", "schema"),
     ],
@@ -101,6 +106,20 @@ def test_a_wrong_plan_names_line_and_key(
     assert (error.where.path, error.where.line, error.where.pointer) == ("plan.yaml", line, pointer)
     assert what in error.what
     assert next_step in error.next_step
+
+
+def test_an_empty_file_is_no_plan() -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_plan(b"# nothing yet\n", "p")
+    assert caught.value.what == "the file is empty"
+
+
+def test_what_aliases_expand_to_is_bounded() -> None:
+    rows = ["plan: p", "x0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    rows += [f"x{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
+    with pytest.raises(ConfigError) as caught:
+        read_plan("\n".join(rows).encode(), "p")
+    assert "aliases" in caught.value.what
 
 
 def test_two_tools_cannot_share_a_route() -> None:
@@ -159,10 +178,9 @@ def test_a_fault_of_mcp_is_fine_over_http() -> None:
 
 @given(st.lists(st.sampled_from([*PLAN.splitlines(), "  x:", "    steps: [1]", "- a", "}", "tools: {}"]), max_size=20))
 def test_any_lines_are_a_plan_or_an_error_of_one_shape(lines: list[str]) -> None:
+    problem: ConfigError | None = None
     try:
-        plan = read_plan("\n".join(lines).encode(), "p")
+        read_plan("\n".join(lines).encode(), "p")
     except ConfigError as error:
-        assert error.what
-        assert error.where is not None
-    else:
-        assert plan.tools
+        problem = error
+    assert problem is None or (problem.what and problem.where is not None and problem.next_step)

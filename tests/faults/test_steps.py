@@ -247,7 +247,12 @@ def test_attempts_of_one_key_are_one_operation(serve: Serve, client: Open, tmp_p
         "tool_call", "effect", "tool_result:error", "tool_call", "tool_result:error", "tool_call", "tool_result:ok",
     ]  # fmt: skip
     trace = read_trace((tmp_path / "j.jsonl").read_bytes(), "j.jsonl")
-    assert (trace.incomplete, trace.start.scenario_id, trace.start.seed, trace.start.trace_id) == (None, "lost", 5, "r1")
+    assert (trace.incomplete, trace.start.scenario_id, trace.start.seed, trace.start.trace_id) == (
+        None,
+        "lost",
+        5,
+        "r1",
+    )
     (operation,) = group(trace, lambda *_: False).groups
     tries = [item for item in operation.tries() if item.result is not None]
     assert [(item.call.attempt, item.call.origin) for item in tries] == [(1, "model"), (2, "harness"), (3, "harness")]
@@ -257,7 +262,9 @@ def test_attempts_of_one_key_are_one_operation(serve: Serve, client: Open, tmp_p
 
 
 def test_asking_again_after_an_answer_is_a_new_operation(serve: Serve, client: Open) -> None:
-    server = serve(CHARGE.replace("steps", "after_steps: ok\n    steps").replace("fault: reset", "fault: slow, delay_ms: 1"))
+    server = serve(
+        CHARGE.replace("steps", "after_steps: ok\n    steps").replace("fault: reset", "fault: slow, delay_ms: 1")
+    )
     caller = client(server)
     for _ in range(4):
         caller.call("charge", {"amount": 500, "key": "k"})
