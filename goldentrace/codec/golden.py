@@ -66,7 +66,6 @@ class GoldenCall(_Line, frozen=True, kw_only=True, tag="tool_call"):
     agent: str = "main"
     tool_name: str | None = None
     access: Access | None = None
-    resource: str | None = None
     parent: str | None = None
     batch: int | None = None
     args_hash: str | None = None
@@ -83,7 +82,6 @@ class GoldenResult(_Line, frozen=True, kw_only=True, tag="tool_result"):
     error_class: ErrorClass | None = None
     http_status: int | None = None
     owed_ms: float | None = None
-    sent: bool | None = None
     result: dict[str, str | dict[str, Any]] | None = None
     t_offset_ms: float | None = None
 
@@ -246,7 +244,6 @@ def _call_line(operation: Operation, attempt: Attempt, uses: tuple[str, ...], *,
             "agent": _unless_main(operation.agent) if is_first else None,
             "tool_name": operation.tool_name if is_first else None,
             "access": operation.access if is_first else None,
-            "resource": operation.resource if is_first else None,
             "parent": operation.parent if is_first else None,
             "batch": operation.batch if is_first else None,
             "args_hash": args_hash,
@@ -268,7 +265,6 @@ def _result_line(operation: Operation, attempt: Attempt, *, is_timed: bool) -> d
             "error_class": attempt.error_class,
             "http_status": attempt.http_status,
             "owed_ms": _ms(attempt.owed_ms),
-            "sent": attempt.sent,
             "result": None if attempt.result is None else dict(sorted(attempt.result.items())),
             "t_offset_ms": _ms(attempt.ended_ms) if is_timed else None,
         }
@@ -406,7 +402,7 @@ class _Reading:
             found = self.operation(line.call, number, is_opening=True)
             found.tool_name, found.agent, found.parent = line.tool_name, line.agent, line.parent
             found.turn = self.turns.get(line.agent)
-            found.batch, found.access, found.resource = line.batch, line.access, line.resource
+            found.batch, found.access = line.batch, line.access
             found.args, found.args_hash, found.uses = line.args or {}, line.args_hash, tuple(line.uses or ())
         else:
             found = self.operation(line.call, number)
@@ -419,7 +415,7 @@ class _Reading:
         if attempt is None:
             raise self._error(f"a result that no open attempt {line.attempt} of {line.call} waits for", number)
         attempt.status, attempt.error_class, attempt.http_status = line.status, line.error_class, line.http_status
-        attempt.owed_ms, attempt.sent, attempt.result = line.owed_ms, line.sent, line.result
+        attempt.owed_ms, attempt.result = line.owed_ms, line.result
         attempt.ended_ms, attempt.result_line = line.t_offset_ms, number
 
     def add_loose(self, line: _Line, number: int) -> None:
