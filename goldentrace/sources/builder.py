@@ -33,6 +33,7 @@ from goldentrace.model.event import (
 )
 from goldentrace.model.trace import Note, Trace
 from goldentrace.sources.document import Document
+from goldentrace.sources.eventlog import EventLog
 from goldentrace.sources.fields import (
     CallFields,
     Common,
@@ -70,7 +71,8 @@ class TraceBuilder:
         self._calls = 0
         self._pairing = Pairing()
         self._due: list[tuple[ToolResult, int]] = []
-        self._events: list[AnyEvent | None] = []
+        self._events = EventLog()
+        self._taken = 0
         self._lines: list[int] = []
         described = _kept({"name": name, **(attributes or {})})
         self._append(TraceStart(format=FORMAT, source=source, states=list(states), attributes=described, **start), line)
@@ -212,10 +214,9 @@ class TraceBuilder:
             self._append(ToolResult(call_id=waiting.call_id, status="unfinished", **waiting.fields()), waiting.line)
         if self._pairing.has_synthetic_ids:
             self._absent["call_ids"] = "calls without an id were numbered"
-        kept = [(event, place) for event, place in zip(self._events, self._lines, strict=True) if event is not None]
-        end = TraceEnd(outcome=outcome, stop_reason=stop_reason, events=len(kept), **_with_extra(fields))
-        events: list[AnyEvent] = [*(event for event, _ in kept), end]
-        lines = [*(place for _, place in kept), line or NO_LINE]
+        count = len(self._events) - self._taken
+        self._append(TraceEnd(outcome=outcome, stop_reason=stop_reason, events=count, **_with_extra(fields)), line)
+        events, lines = self._events.close(self._lines)
         torn = self._document.torn
         notes = (*self._notes.values(), *([torn] if torn else []))
         reason = torn.text if torn else None
@@ -238,7 +239,7 @@ class TraceBuilder:
 
     def _raw(self, value: Any, line: int | None) -> Raw:
         if isinstance(value, Raw):
-            return value
+            return value if value != ABSENT else ABSENT
         try:
             return encode_raw(value)
         except JsonError as error:
@@ -246,9 +247,9 @@ class TraceBuilder:
             return ABSENT
 
     def _move_early(self, position: int, call: ToolCall) -> None:
-        result = self._events[position]
+        result = self._events.take(position)
         if isinstance(result, ToolResult):
-            self._events[position] = None
+            self._taken += 1
             self._due.append((_placed(result, call), self._lines[position]))
 
     def _settle(self) -> None:

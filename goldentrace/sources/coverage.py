@@ -1,5 +1,6 @@
 """What a trace holds and what its source did not record: the table that `import` prints."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from goldentrace.model.event import Decision, ModelTurn, ToolCall, ToolResult
@@ -44,37 +45,58 @@ class Coverage:
 
 
 def coverage_table(trace: Trace) -> Coverage:
-    """Return what the trace holds."""
-    results = trace.results()
-    unanswered = sum(result.status == "unfinished" for result in results)
-    turns = [event for event in trace.events if type(event) is ModelTurn]
+    """Return what the trace holds, in one pass over its events."""
+    counts: Counter[str] = Counter()
+    batches = _Batches()
+    for event in trace.events:
+        if isinstance(event, ToolCall):
+            counts["calls"] += 1
+            batches.call(event)
+        elif isinstance(event, ToolResult):
+            counts["unanswered" if event.status == "unfinished" else "results"] += 1
+            counts["errors"] += event.status not in ("ok", "unfinished")
+            batches.result(event)
+        elif isinstance(event, ModelTurn):
+            counts["turns"] += 1
+            counts["usage"] += event.usage is not None
+        elif isinstance(event, Decision):
+            counts["decisions"] += not event.inferred
+        if isinstance(event, ToolCall | ToolResult):
+            counts["times"] += event.ts is not None or event.mono_ns is not None
     return Coverage(
-        calls=len(trace.calls()),
-        results=len(results) - unanswered,
-        errors=sum(result.status not in ("ok", "unfinished") for result in results),
-        unanswered=unanswered,
-        turns=len(turns),
-        batches=_count_batches(trace),
-        decisions=sum(type(event) is Decision and not event.inferred for event in trace.events),
-        has_times=any(event.ts is not None or event.mono_ns is not None for event in (*trace.calls(), *results)),
-        has_usage=any(turn.usage is not None for turn in turns),
+        calls=counts["calls"],
+        results=counts["results"],
+        errors=counts["errors"],
+        unanswered=counts["unanswered"],
+        turns=counts["turns"],
+        batches=batches.count(),
+        decisions=counts["decisions"],
+        has_times=counts["times"] > 0,
+        has_usage=counts["usage"] > 0,
         absent=tuple(sorted(trace.coverage.items())),
     )
 
 
-def _count_batches(trace: Trace) -> int:
+class _Batches:
     """Groups of calls of one turn that share a `batch`, or, without one, that all started before a result of theirs."""
-    sizes: dict[tuple[object, ...], int] = {}
-    rounds: dict[tuple[str, int | None], int] = {}
-    turn_of: dict[str, tuple[str, int | None]] = {}
-    for event in trace.events:
-        if type(event) is ToolCall:
-            home = (event.agent, event.turn)
-            turn_of[event.call_id] = home
-            key = (*home, "batch", event.batch) if event.batch is not None else (*home, "round", rounds.get(home, 0))
-            if event.turn is not None or event.batch is not None:
-                sizes[key] = sizes.get(key, 0) + 1
-        elif type(event) is ToolResult and event.call_id in turn_of:
-            home = turn_of[event.call_id]
-            rounds[home] = rounds.get(home, 0) + 1
-    return sum(size > 1 for size in sizes.values())
+
+    def __init__(self) -> None:
+        self._sizes: Counter[tuple[object, ...]] = Counter()
+        self._rounds: Counter[tuple[str, int | None]] = Counter()
+        self._home_of: dict[str, tuple[str, int | None]] = {}
+
+    def call(self, event: ToolCall) -> None:
+        home = (event.agent, event.turn)
+        self._home_of[event.call_id] = home
+        if event.batch is not None:
+            self._sizes[(*home, "batch", event.batch)] += 1
+        elif event.turn is not None:
+            self._sizes[(*home, "round", self._rounds[home])] += 1
+
+    def result(self, event: ToolResult) -> None:
+        home = self._home_of.get(event.call_id)
+        if home is not None:
+            self._rounds[home] += 1
+
+    def count(self) -> int:
+        return sum(size > 1 for size in self._sizes.values())

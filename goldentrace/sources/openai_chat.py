@@ -44,7 +44,7 @@ def items(message: Message) -> list[Item]:
     role = message.get("role")
     content = message.get("content")
     ts = clock.utc(message.get("timestamp"))
-    if any(as_word(part.get("type")) in FOREIGN_BLOCKS for part in as_objects(content)):
+    if isinstance(content, list) and any(as_word(part.get("type")) in FOREIGN_BLOCKS for part in as_objects(content)):
         raise ValueError("holds content blocks of Anthropic Messages")
     extra = rest(message, _READ)
     if role in ("tool", "function"):
