@@ -80,11 +80,6 @@ class VirtualClock:
             self.attach(loop)
         await asyncio.sleep(seconds)
 
-    def move_to(self, moment_ns: int) -> None:
-        """Move the monotonic clock to a moment, if it is still to come."""
-        with self._lock:
-            self._now_ns = max(self._now_ns, moment_ns)
-
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
         """Keep the clock where it is while real work is under way, such as a request to a slow server.

@@ -26,8 +26,9 @@ from goldentrace.model.event import (
 from goldentrace.model.operation import escape_label
 from goldentrace.model.trace import Trace
 from goldentrace.replay.conversation import Finish, TokenUsage
-from goldentrace.replay.provenance import Provenance, looks_like_reference
+from goldentrace.replay.provenance import Provenance
 from goldentrace.replay.recording import PROVIDER
+from goldentrace.replay.references import holds_reference
 from goldentrace.replay.script import AgentScript, Cut, ProviderError, Script, ScriptedCall, ScriptTurn
 
 NOT_RECORDED: Final = "(the text was not recorded)"
@@ -152,7 +153,7 @@ class _Reader:
         if last is None or agent.has_result_since or (not agent.has_model_turns and (last.calls or last.text)):
             self._open(agent, number, ScriptTurn())
             last = agent.turns[-1]
-        is_literal = looks_like_reference(text)
+        is_literal = holds_reference(text)
         written = text if is_literal or not self._has_references else agent.provenance.refer(text)
         joined = f"{last.text}\n{written}" if last.text else written
         agent.turns[-1] = replace(last, text=joined, is_literal=last.is_literal or is_literal)
@@ -200,7 +201,7 @@ class _Reader:
         if not isinstance(args, dict) or _has_lone_surrogate(args):
             text = event.args_raw or encode(args).decode()
             return ScriptedCall(event.tool_name, None, text, None, has_id), False
-        is_literal = looks_like_reference(args)
+        is_literal = holds_reference(args)
         if self._has_references and not is_literal:
             args = agent.provenance.refer(args)
         return ScriptedCall(event.tool_name, args, None, None, has_id), is_literal

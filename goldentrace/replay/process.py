@@ -30,6 +30,7 @@ from goldentrace.replay.service import Settings, Started
 ANSWER_TIMEOUT_S: Final = 20.0
 """Until the child answers; it starts in about 0.3 s and answers in under 1 ms, a busy machine takes a good deal
 more."""
+SERVICE: Final = "goldentrace.replay.service"
 PLACEHOLDER_KEY: Final = "scripted-model-needs-no-key"
 """The SDKs refuse to start without a key; a real one must not reach a local server."""
 
@@ -189,9 +190,6 @@ def start_script(
         start_new_session=True,  # an interrupt from the terminal is the parent's to handle
     )
     return ScriptHandle(child, stderr)
-
-
-SERVICE: Final = "goldentrace.replay.service"
 
 
 def _child_environment() -> dict[str, str]:

@@ -11,7 +11,6 @@ from typing import Any, Final
 from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.model.pointer import escape
 from goldentrace.normalize.ids import find_ids
-from goldentrace.replay.references import REFERENCE
 
 ID_KEY: Final = re.compile(
     r"(?:^|_)(?:ids?|keys?|refs?|tokens?|cursors?|uuids?|handles?)$|[a-z](?:Ids?|Keys?|Refs?|Tokens?|Cursors?)$"
@@ -70,15 +69,6 @@ class Provenance:
 
     def _known(self, text: str) -> str | None:
         return None if text in self._said else self._references.get(text)
-
-
-def looks_like_reference(value: Any) -> bool:
-    """Whether a recorded value holds, by chance, what a script would take for a reference."""
-    if isinstance(value, dict):
-        return any(looks_like_reference(item) for item in value.values())
-    if isinstance(value, list):
-        return any(looks_like_reference(item) for item in value)
-    return isinstance(value, str) and REFERENCE.search(value) is not None
 
 
 def _leaves(value: Any, pointer: str, key: str) -> list[tuple[str, str, Any]]:
