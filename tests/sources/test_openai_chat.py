@@ -113,9 +113,9 @@ def test_an_unanswered_tail_is_unfinished() -> None:
 
 
 def test_truncated_arguments_are_kept_as_text() -> None:
-    trace = read_one([USER, asks(("a", "write", '{"path": "/work/x.py", "content": "imp'))])
+    trace = read_one([USER, asks(("a", "write", '{"path": "/app/x.py", "content": "imp'))])
     assert calls(trace) == [("write", None)]
-    assert trace.calls()[0].args_raw == '{"path": "/work/x.py", "content": "imp'
+    assert trace.calls()[0].args_raw == '{"path": "/app/x.py", "content": "imp'
 
 
 def test_empty_arguments_are_no_arguments() -> None:
