@@ -168,7 +168,8 @@ class Run:
         answer = call.answer
         if call.op is not None:
             call.op.is_answered = outcome.status in ("ok", "denied")
-        owed_ms = answer.owed_ms if answer is not None and outcome.http_status is not None else None
+        is_told = outcome.http_status is not None or outcome.has_result
+        owed_ms = answer.owed_ms if answer is not None and is_told else None
         known: dict[str, Any] = {
             "bytes_sent": outcome.bytes_sent, "is_gone": outcome.is_gone or None,
             "is_committed": call.is_committed or None, "is_replay": call.is_replay or None,

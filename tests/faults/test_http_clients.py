@@ -195,6 +195,14 @@ def test_the_table_has_every_fault_and_client() -> None:
     assert all(len(row) == len(CLIENTS) for row in TABLE.values())
 
 
+def test_the_page_shows_this_table() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text()
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in page.splitlines() if row.startswith("| ")]
+    shown = {row[0]: tuple(cell.replace("200, whole", "200 json") for cell in row[1:]) for row in rows if len(row) == 5}
+    shown.pop("fault")
+    assert shown == TABLE
+
+
 def test_only_a_total_deadline_sees_a_drip(server: FaultsHandle) -> None:
     """A timeout per read, which is what httpx and requests have, lets a response take as long as it drips."""
     httpx = pytest.importorskip("httpx", reason="httpx is not installed")

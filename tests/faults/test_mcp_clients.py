@@ -143,6 +143,11 @@ def test_over_http_a_client_makes_this_of_each_fault(server: FaultsHandle, mode:
     server.reset()
     matches(call_all(server.mcp_url, mode, [*OVER_HTTP, "ok"]), OVER_HTTP)
     assert server.failures() == []
+    limited = {call["tool"]: (call["http_status"], call["error_class"], call["owed_ms"]) for call in server.calls()}
+    assert limited["rate_limited"] == (None, "rate_limited", 2000.0), (
+        "the failure is inside a result that went out as 200"
+    )
+    assert limited["rate_limited_http"] == (429, "rate_limited", 2000.0)
     arrivals = [call["tool"] for call in server.calls()]
     assert arrivals.count("rate_limited_http") == 1, "an MCP client repeats no tools/call"
 
