@@ -8,7 +8,7 @@ import pytest
 from tests.house.tracked import ROOT, tracked
 
 FORBIDDEN = {
-    "a path of one machine": re.compile(r"(?<![\w.-])/(?:work|root|farm)(?:/|\b)|\btmp/b(?:ash_jobs|rief)\b"),
+    "a path of one machine": re.compile(r"(?<![\w.}-])/(?:work|root|farm)(?:/|\b)|\btmp/b(?:ash_jobs|rief)\b"),
     "a folder outside the project": re.compile(r"(?<![\w<-])s[h]ared/"),
     "the host of a package registry": re.compile(
         r"\b(?:pypi|test\.pypi|pythonhosted|npmjs|anaconda|rubygems|crates)\.(?:org|com|io)\b"
