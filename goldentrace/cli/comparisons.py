@@ -6,19 +6,19 @@ Errors of one scenario become its problem, so that the others are still compared
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from goldentrace.cli.linting import accepted, explained, lint_trace
 from goldentrace.cli.output import problem_of
 from goldentrace.cli.project import Chosen, Project
 from goldentrace.diff.differ import CompareOptions
 from goldentrace.errors import GoldentraceError
 from goldentrace.model.change import Comparison
-from goldentrace.model.finding import LintResult
 from goldentrace.model.report import TraceReport
-from goldentrace.store.pending import PendingStore
 from goldentrace.store.profiles import LoadedProfile
 from goldentrace.store.sides import Reading, Side, Terms, compare_sides, normal_of, read_side
-from goldentrace.store.values import ValueStore, show_values
+
+if TYPE_CHECKING:
+    from goldentrace.model.finding import LintResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,11 @@ def compare_files(request: Request, golden: str, candidate: str, chosen: Chosen 
     """Return the report of two files. Raises: GoldentraceError where there is no verdict."""
     left, right = read_side(golden, request.reading), read_side(candidate, request.reading)
     comparison, _ = compare_sides(left, right, terms_of(request, chosen))
-    values = ValueStore(request.project.layout) if request.project.layout.values.is_dir() else None
-    show_values(comparison, values)
+    if comparison.changes:
+        from goldentrace.store.values import ValueStore, show_values
+
+        values = ValueStore(request.project.layout) if request.project.layout.values.is_dir() else None
+        show_values(comparison, values)
     header = comparison.golden.header
     name = chosen.name if chosen is not None else header.scenario_id or left.path
     return TraceReport(name, left.path, right.path, comparison)
@@ -91,13 +94,15 @@ def _compare(request: Request, chosen: Chosen, report: TraceReport, golden: Path
     report.comparison = comparison
 
 
-def _lint(request: Request, chosen: Chosen, right: Side, comparison: Comparison | None) -> LintResult:
+def _lint(request: Request, chosen: Chosen, right: Side, comparison: Comparison | None) -> "LintResult":
     """What the rules say of the run, under the profile that it was compared with, if it was."""
     project = request.project
     assert right.trace is not None, "asked of traces only"
     name = comparison.golden.header.profile if comparison is not None else project.profile_name(chosen.scenario)
     loaded = project.profiles.load(name)
     normal = comparison.candidate if comparison is not None else normal_of(right, loaded)
+    from goldentrace.cli.linting import accepted, explained, lint_trace
+
     lint = lint_trace(right.trace, normal, loaded.profile, chosen.scenario)
     if comparison is None:
         return lint
@@ -107,6 +112,8 @@ def _lint(request: Request, chosen: Chosen, right: Side, comparison: Comparison 
 def _keep(request: Request, chosen: Chosen, comparison: Comparison, loaded: LoadedProfile) -> None:
     """Remember the values of the run, show those that are known, and propose a golden where something changed."""
     from goldentrace.diff.rerecord import rerecord
+    from goldentrace.store.pending import PendingStore
+    from goldentrace.store.values import ValueStore, show_values
 
     layout = request.project.layout
     values, pending = ValueStore(layout), PendingStore(layout)

@@ -49,16 +49,15 @@ def file_pair(sides: tuple[str, ...], project: Project) -> tuple[str, str, Chose
     Raises: ConfigError where one is a file and the arguments are not two.
     """
     declared = project.loaded.config.scenarios
-    files = [side for side in sides if _is_file(side) and side not in declared]
-    if len(sides) == 2 and (len(files) == 2 or (files and files[0] == sides[1]) or not declared):
-        if sides == ("-", "-"):
-            raise ConfigError("standard input cannot be both sides", next_step="name a file for one of them")
-        if sides[0] in declared:
-            chosen = Chosen(sides[0], declared[sides[0]])
-            return project.shown(project.layout.golden(chosen.name, chosen.suite)), sides[1], chosen
+    is_pair = len(sides) == 2 and not declared
+    files = [side for side in sides if not project.is_meant(side) and (is_pair or _looks_like_file(side))]
+    if sides == ("-", "-"):
+        raise ConfigError("standard input cannot be both sides", next_step="name a file for one of them")
+    if len(sides) == 2 and len(files) == 2:
         return sides[0], sides[1], None
-    if len(sides) == 2 and files and sides[1] not in declared:
-        return sides[0], sides[1], None
+    if len(sides) == 2 and files == [sides[1]] and sides[0] in declared:
+        chosen = Chosen(sides[0], declared[sides[0]])
+        return project.shown(project.layout.golden(chosen.name, chosen.suite)), sides[1], chosen
     if files:
         raise ConfigError(
             f"{files[0]} is a file: two files are needed", next_step="name GOLDEN and CANDIDATE, or scenarios alone"
@@ -66,5 +65,5 @@ def file_pair(sides: tuple[str, ...], project: Project) -> tuple[str, str, Chose
     return None
 
 
-def _is_file(side: str) -> bool:
-    return side == "-" or os.sep in side or os.path.lexists(side)
+def _looks_like_file(side: str) -> bool:
+    return side == "-" or os.sep in side or "." in side or os.path.lexists(side)

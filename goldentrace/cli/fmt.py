@@ -1,5 +1,6 @@
 """`goldentrace fmt`: goldens and profiles in canonical form."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def _paths(files: tuple[str, ...], project: Project) -> Iterator[Path]:
         folder for folder in (project.layout.goldens_folder, project.layout.folder / FOLDER) if folder.is_dir()
     ]
     for root in roots:
-        if root.is_dir():
+        if os.path.isdir(root):  # noqa: PTH112 - answers no where Path.is_dir raises (a name that is too long)
             suffixes = (".jsonl", *PROFILE_SUFFIXES)
             yield from sorted(path for path in root.rglob("*") if path.suffix in suffixes and path.is_file())
         else:

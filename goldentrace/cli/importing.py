@@ -11,11 +11,12 @@ import msgspec
 from goldentrace.cli.options import max_bytes_option, option, output_options, packed
 from goldentrace.cli.output import Output
 from goldentrace.cli.terminal import columns, is_colored, width_of
+from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.codec.config import check_name
 from goldentrace.codec.trace import encode_event
 from goldentrace.errors import ConfigError, InputError, Where
 from goldentrace.exitcodes import OK
-from goldentrace.model.event import TraceEnd
+from goldentrace.model.event import ABSENT, FORMAT, TraceEnd
 from goldentrace.model.trace import Trace
 from goldentrace.sources.coverage import coverage_table
 from goldentrace.sources.document import MAX_BYTES, open_document
@@ -70,8 +71,8 @@ def importing(file: str, request: Request, output: Output) -> int:
             where=Where(first.path),
             next_step=f"name a folder with -o DIR/, or one with --trace ({trace_name(first)}, {trace_name(second)}, …)",
         )
-    _tell(first, output)
     data = _encoded(first)
+    _tell(first, output)
     if target is None:
         output.put_bytes(data)
     else:
@@ -142,11 +143,27 @@ def _file_name(name: str, taken: set[str]) -> str:
 
 def _encoded(trace: Trace) -> bytes:
     """The file of a trace: no secrets, one line an event, and no checksum of lines that were written otherwise."""
+    _check_values(trace)
     lines = []
     for event in Storage().events(trace.events):
         plain = msgspec.structs.replace(event, sha256=None) if isinstance(event, TraceEnd) else event
         lines.append(encode_event(plain)[:-1].replace(b"\n", b" ") + b"\n")  # white space between tokens of a Raw
     return b"".join(lines)
+
+
+def _check_values(trace: Trace) -> None:
+    """Refuse values that no command could read from the written file. Those of foreign formats were decoded already."""
+    if trace.format != FORMAT:
+        return
+    for index, event in enumerate(trace.events):
+        for name in ("args", "result", "value"):
+            raw = getattr(event, name, ABSENT)
+            if raw != ABSENT:
+                try:
+                    decode(raw)
+                except JsonError as error:
+                    where = Where(trace.path, trace.line_of(index), f"$.{name}")
+                    raise InputError(str(error), where=where, next_step="repair the line") from None
 
 
 def _tell(trace: Trace, output: Output, *, level: int = 0) -> None:

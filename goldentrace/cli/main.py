@@ -4,14 +4,14 @@ The only place that catches every exception and that writes errors. It must not 
 heavy is imported here: `--version` does not even need click.
 """
 
-import contextlib
 import os
 import sys
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import goldentrace
-from goldentrace.errors import GoldentraceError
 from goldentrace.exitcodes import CHANGED, NO_VERDICT, OK
+
+if TYPE_CHECKING:
+    from goldentrace.errors import GoldentraceError
 
 PROGRAM: Final = "goldentrace"
 DEBUG: Final = "GOLDENTRACE_DEBUG"
@@ -24,66 +24,73 @@ def run(arguments: list[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     _use_utf8()
-    code = NO_VERDICT
-    try:
-        code = _only_known(_dispatch(arguments))
-    except GoldentraceError as error:
-        _fail(error, arguments)
-    except KeyboardInterrupt:
-        _say("interrupted: no verdict")
-    except BrokenPipeError:
-        pass  # nobody reads what was to be said; what was decided before is in the code that a command returns
-    except MemoryError:
-        _fail(GoldentraceError("out of memory", next_step="lower --max-bytes, or split the input"), arguments)
-    except Exception as error:
-        _fail(_internal(error), arguments)
+    if arguments == ["--version"]:
+        from goldentrace import __version__
+
+        _write(f"{PROGRAM} {__version__}\n")
+        code = OK
+    else:
+        code = _guarded(arguments)
     _flush()
     return code
 
 
-def _dispatch(arguments: list[str]) -> Any:
-    if arguments == ["--version"]:
-        _write(f"{PROGRAM} {goldentrace.__version__}\n")
-        return OK
-    from goldentrace.cli.commands import run_command
+def _guarded(arguments: list[str]) -> int:
+    """Run a command; whatever it raises becomes a message and NO_VERDICT."""
+    from goldentrace.errors import GoldentraceError
 
-    return run_command(arguments)
+    try:
+        from goldentrace.cli.commands import run_command
+
+        return _only_known(run_command(arguments))
+    except GoldentraceError as error:
+        _fail(error, arguments)
+    except KeyboardInterrupt:
+        _say(f"{PROGRAM}: interrupted: no verdict")
+    except BrokenPipeError:
+        pass  # nobody reads what was to be said; a command returns its verdict all the same (see Output.put)
+    except MemoryError:
+        _fail(GoldentraceError("out of memory", next_step="lower --max-bytes, or split the input"), arguments)
+    except Exception as error:
+        _fail(_internal(error), arguments)
+    return NO_VERDICT
 
 
 def _only_known(code: Any) -> int:
     return code if code in (OK, CHANGED) else NO_VERDICT
 
 
-def _internal(error: Exception) -> GoldentraceError:
+def _internal(error: Exception) -> "GoldentraceError":
+    from goldentrace import __version__
     from goldentrace.cli.terminal import printable
+    from goldentrace.errors import GoldentraceError
 
-    shown = printable(f"{type(error).__name__}: {error}")[:500]
-    hint = "" if os.environ.get(DEBUG) else f"; {DEBUG}=1 shows where it happened"
+    hint = f"; {DEBUG}=1 shows where it happened"
     if os.environ.get(DEBUG):
         import traceback
 
         traceback.print_exception(error)
+        hint = ""
     return GoldentraceError(
-        f"internal error: {shown}",
-        next_step=f"this is a defect of goldentrace {goldentrace.__version__}: report the command and this{hint}",
+        f"internal error: {printable(f'{type(error).__name__}: {error}')[:500]}",
+        next_step=f"this is a defect of goldentrace {__version__}: report the command and this message{hint}",
     )
 
 
-def _fail(error: GoldentraceError, arguments: list[str]) -> None:
+def _fail(error: "GoldentraceError", arguments: list[str]) -> None:
     """Write the message to stderr and, where a machine reads stdout, the report that holds it to stdout."""
     from goldentrace.cli.terminal import printable
 
     texts = [str(error.where)] if error.where is not None else []
     texts += error.next_step.split("\n") if error.next_step else []
-    lines = [f"{PROGRAM}: {printable(error.what)}", *(f"  {printable(text)}" for text in texts)]
-    _say("\n".join(lines), is_named=True)
+    _say("\n".join([f"{PROGRAM}: {printable(error.what)}", *(f"  {printable(text)}" for text in texts)]))
     if _wants_json(arguments):
         try:
             from goldentrace.cli.output import error_report
 
             _write(error_report(error, arguments))
         except Exception as second:
-            _say(f"the JSON report could not be written either: {printable(repr(second))[:200]}")
+            _say(f"{PROGRAM}: the JSON report could not be written either: {printable(repr(second))[:200]}")
 
 
 def _wants_json(arguments: list[str]) -> bool:
@@ -99,15 +106,20 @@ def _wants_json(arguments: list[str]) -> bool:
     )
 
 
-def _say(text: str, *, is_named: bool = False) -> None:
-    with contextlib.suppress(OSError, ValueError):  # stderr is closed: the exit code is all that is left
-        sys.stderr.write(f"{text}\n" if is_named else f"{PROGRAM}: {text}\n")
+def _say(text: str) -> None:
+    try:
+        sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
+    except (OSError, ValueError):
+        pass  # stderr is closed: the exit code is all that is left
 
 
 def _write(text: str) -> None:
-    with contextlib.suppress(OSError, ValueError):
+    try:
         sys.stdout.write(text)
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        pass  # as above
 
 
 def _use_utf8() -> None:

@@ -63,6 +63,11 @@ class Project:
             chosen |= found
         return [Chosen(name, scenario) for name, scenario in declared.items() if not names or name in chosen]
 
+    def is_meant(self, pattern: str) -> bool:
+        """Does a name, suite or pattern select any scenario?"""
+        declared = self.loaded.config.scenarios
+        return any(_is_meant(pattern, name, scenario.suite) for name, scenario in declared.items())
+
     def choose(self, name: str, suite: str | None = None) -> Chosen:
         """Return the scenario of one name, which the configuration need not have. Raises: ConfigError for a bad
         name."""
@@ -70,6 +75,8 @@ class Project:
         if scenario is not None:
             return Chosen(name, scenario)
         check_name(name, "scenario")
+        if suite is not None:
+            check_name(suite, "suite")
         return Chosen(name, Scenario(suite=suite), is_declared=False)
 
     def unknown(self, name: str) -> ConfigError:

@@ -20,7 +20,7 @@ from goldentrace.errors import ConfigError, GoldentraceError, InputError, Where
 from goldentrace.exitcodes import CHANGED, NO_VERDICT, OK
 from goldentrace.model.report import Report, TraceReport
 from goldentrace.model.trace import Trace
-from goldentrace.store.goldens import goldens_lock, write_golden
+from goldentrace.store.goldens import goldens_lock, read_bytes, write_golden
 from goldentrace.store.pending import PendingStore
 from goldentrace.store.sides import Reading, read_side
 from goldentrace.store.values import ValueStore
@@ -77,8 +77,7 @@ def record(
         traces: dict[str, Trace | GoldentraceError] = {chosen[0].name: _from_file(request.source, reading)}
     else:
         traces = session.run(chosen)
-    with goldens_lock(project.layout, "goldens are being recorded"):
-        return session.record_all(chosen, traces)
+    return session.record_all(chosen, traces)
 
 
 def _chosen(project: Project, names: tuple[str, ...], request: Request, command: tuple[str, ...]) -> list[Chosen]:
@@ -161,16 +160,22 @@ class _Session:
         return self.code
 
     def record_one(self, chosen: Chosen, trace: Trace) -> None:
-        one = draft(self.project, chosen, trace, may_be_incomplete=self.request.allow_incomplete)
+        one = self._draft(chosen, trace)
         shown = self.project.shown(one.path)
         if not self.request.allow_defects and self._has_defects(one):
             return
         if self.request.verify and not self._is_stable(one, shown):
             return
-        write_golden(self.project.layout, one.path, one.new.data)
+        with goldens_lock(self.project.layout, "goldens are being recorded"):
+            if read_bytes(one.path) != one.new.old:  # another program wrote it in between
+                one = self._draft(chosen, trace)
+            write_golden(self.project.layout, one.path, one.new.data)
         ValueStore(self.project.layout).remember(one.new.normal)
         PendingStore(self.project.layout).drop(chosen.name, chosen.suite)
         self._tell(one, shown)
+
+    def _draft(self, chosen: Chosen, trace: Trace) -> Draft:
+        return draft(self.project, chosen, trace, may_be_incomplete=self.request.allow_incomplete)
 
     def _has_defects(self, one: Draft) -> bool:
         """Do the rules find a structural defect in the run? A golden of one would demand it from then on."""

@@ -39,8 +39,8 @@ def job_of(project: Project, chosen: Chosen, command: tuple[str, ...] = ()) -> "
         name=chosen.name,
         command=words,
         folder=folder,
-        trace=layout.make_room(layout.candidate(chosen.name, chosen.suite)),
-        log=layout.make_room(layout.log(chosen.name, chosen.suite)),
+        trace=layout.candidate(chosen.name, chosen.suite),
+        log=layout.log(chosen.name, chosen.suite),
         env={**(environment.env if environment is not None else {}), **scenario.env},
         seed=scenario.seed,
         limits=project.limits(scenario),
@@ -62,6 +62,8 @@ def run_scenarios(
 
     runs: Runs = {}
     plan = [job_of(project, one, command) for one in chosen]
+    for job in plan:
+        project.layout.make_room(job.trace)
     for job, result in run_jobs(plan, count=jobs, on_look=_follower(output) if command else None):
         runs[job.name] = result
         if isinstance(result, GoldentraceError):

@@ -9,7 +9,7 @@ from goldentrace.cli.options import option, output_options, project_options, rea
 from goldentrace.cli.output import Output
 from goldentrace.cli.project import Project
 from goldentrace.cli.terminal import is_colored, width_of
-from goldentrace.codec.golden import golden_lines
+from goldentrace.codec.golden_lines import golden_lines
 from goldentrace.exitcodes import OK
 from goldentrace.model.normal import NormalTrace
 from goldentrace.normalize.offsets import place_in_time

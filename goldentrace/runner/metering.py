@@ -28,6 +28,8 @@ class TraceMeter:
         self._profile = profile
         self._started: dict[str, AnyEvent] = {}
         self._attempts: dict[str, int] = {}
+        self._operations: dict[str, str] = {}
+        self._open: dict[str, ToolCall] = {}
         self._turns: set[tuple[str, int]] = set()
 
     @property
@@ -39,13 +41,25 @@ class TraceMeter:
         """Count one event; return the limit that it passes, if it passes one."""
         try:
             if type(event) is ToolCall:
+                self._open[event.call_id] = event
                 self._meter.take_execution(self._execution(event))
             elif type(event) is ModelTurn:
                 self._add_turn(event)
             elif type(event) is ToolResult:
+                self._open.pop(event.call_id, None)
                 return self._elapsed(event)
         except LimitReached as reached:
             return Breach(reached.limit, reached.value, reached.maximum, reached.stop_reason, reached.tool_name)
+        return None
+
+    def overdue(self, mono_ns: int) -> Breach | None:
+        """Return the limit of a call that has been running too long. mono_ns: now, on the clock of the events."""
+        for event in self._open.values():
+            most = self._meter.limits.of_tool(event.tool_name).max_elapsed_ms
+            first = self._started.get(event.op_id or event.call_id, event)
+            if most is not None and first.mono_ns is not None and mono_ns - first.mono_ns > most * 1e6:
+                took_ms = round((mono_ns - first.mono_ns) / 1e6)
+                return Breach("max_elapsed_ms", took_ms, most, "wall_clock_limit", event.tool_name)
         return None
 
     def _add_turn(self, event: ModelTurn) -> None:
@@ -62,6 +76,7 @@ class TraceMeter:
         seen = self._attempts.get(operation, 0)
         attempt = max(event.attempt, seen + 1 if event.op_id is not None else 1)
         self._attempts[operation] = max(seen, attempt)
+        self._operations[event.call_id] = operation
         first = self._started.setdefault(operation, event) if attempt > 1 else event
         if attempt == 1:
             self._started[operation] = event
@@ -78,7 +93,7 @@ class TraceMeter:
 
     def _elapsed(self, event: ToolResult) -> Breach | None:
         """A call that took longer than its tool may."""
-        first = self._started.get(event.call_id)
+        first = self._started.get(self._operations.pop(event.call_id, event.call_id))
         if not isinstance(first, ToolCall):
             return None
         most = self._meter.limits.of_tool(first.tool_name).max_elapsed_ms

@@ -73,6 +73,8 @@ def _run_in(job: Job, live: Path, stop: threading.Event, on_look: Watcher | None
         environment = {**job.env, **services.environment(), **_variables(job, file)}
         child = Child(job.command, folder=job.folder, log=job.log, env=environment)
         breach, stopped, exit_code = _watch(child, job, file, stop, on_look)
+        if on_look is not None:
+            on_look(job)
         services.stop()
         wall_ms = (time.monotonic() - began) * 1000
         notes = services.check() if breach is None else []

@@ -4,6 +4,7 @@ What it sees decides only that the command is stopped; what the trace then says 
 (`collect`). This module must not write.
 """
 
+import time
 from pathlib import Path
 
 import msgspec
@@ -33,7 +34,7 @@ class TraceWatch:
             breach = self._read(path)
             if breach is not None:
                 return breach
-        return None
+        return self._meter.overdue(time.monotonic_ns())
 
     def _read(self, path: Path) -> Breach | None:
         try:

@@ -58,7 +58,7 @@ def make_golden(
     normal = normalize(trace, loaded.profile, loaded.hash, key=loaded.key, is_explained=True)
     seed = scenario.seed if scenario.seed is not None else normal.header.seed
     normal = replace(normal, header=replace(normal.header, scenario_id=name, seed=seed))
-    old = _read(path, shown)
+    old = read_bytes(path, shown)
     fresh = as_golden(normal, loaded.profile, description=scenario.description)
     if old is None:
         return NewGolden(encode_golden(fresh), normal, fresh)
@@ -80,14 +80,15 @@ def make_golden(
     return NewGolden(encode_golden(sticky), normal, sticky, old, comparison)
 
 
-def _read(path: Path, shown: str) -> bytes | None:
+def read_bytes(path: Path, shown: str | None = None) -> bytes | None:
+    """Return what a file holds, None where it is not there. Raises: InputError where it cannot be read."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise InputError(
-            f"the golden cannot be read: {error.strerror}", where=Where(shown), next_step="check the file"
+            f"the golden cannot be read: {error.strerror}", where=Where(shown or str(path)), next_step="check the file"
         ) from None
 
 

@@ -11,7 +11,6 @@ from typing import Final
 
 from goldentrace.codec.config import check_name
 from goldentrace.errors import ConfigError, InfrastructureError, Where
-from goldentrace.store.atomic import write_atomically
 
 LOCAL_FOLDER: Final = ".goldentrace"
 _IGNORE: Final = b"# Made by goldentrace: local runs, pending goldens and remembered values. Never committed.\n*\n"
@@ -84,6 +83,8 @@ class Layout:
         make_folder(self.local)
         ignore = self.local / ".gitignore"
         if not ignore.exists():
+            from goldentrace.store.atomic import write_atomically  # a comparison of two files writes nothing
+
             write_atomically(ignore, _IGNORE)
 
     def make_room(self, path: Path) -> Path:

@@ -56,10 +56,25 @@ def read_side(path: str | Path, reading: Reading | None = None, *, shown: str | 
     document = open_document(path, max_bytes=reading.max_bytes)
     if shown is not None:
         document.name = shown
+    _refuse_conflict(document)
     if reading.format is None and is_golden(document.head.data):
         data = document.read()
         return Side(document.name, golden=read_golden(data, document.name), sha256=hashlib.sha256(data).hexdigest())
     return Side(document.name, trace=one_trace(document, reading))
+
+
+def _refuse_conflict(document: Document) -> None:
+    """A merge that was not resolved is said to be one, before its lines are taken for an unknown format."""
+    data = document.head.data
+    if b"<<<<<<< " not in data:
+        return
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line.startswith(b"<<<<<<< "):
+            raise InputError(
+                "conflict marker",
+                where=Where(document.name, number),
+                next_step="resolve the merge; then run: goldentrace fmt --check",
+            )
 
 
 def one_trace(document: Document, reading: Reading) -> Trace:
