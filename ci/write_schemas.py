@@ -13,10 +13,10 @@ from typing import Any, get_args
 import msgspec
 from msgspec import NODEFAULT, Raw
 
-from goldentrace.codec.golden import AnyGoldenLine
 from goldentrace.match.backoff import JITTER_KINDS, POLICY_NAMES, RETRY_AFTER_MODES
 from goldentrace.model.config import Config
 from goldentrace.model.event import AnyEvent
+from goldentrace.model.golden import AnyGoldenLine
 from goldentrace.model.profile import Profile
 
 FOLDER = Path(__file__).parent.parent / "goldentrace" / "report" / "schemas"
@@ -134,13 +134,13 @@ GOLDEN: dict[str, dict[str, str]] = {
         "agent": COMMON["agent"],
         "tool_name": "Name of the tool; on the first attempt.",
         "access": TRACE["ToolCall"]["access"],
-        "resource": TRACE["ToolCall"]["resource"],
         "parent": "Label of the call that this one ran within.",
         "batch": "Number of the batch within its turn; absent for a serial call.",
         "args_hash": "Digest of the map of arguments with placeholders reduced.",
         "args": 'JSON Pointer of a leaf -> type, length and digest; a placeholder; or {"value": …} where it is kept.',
         "uses": "Labels of the calls whose results gave argument values.",
         "gap_ms": "Wait since the end of the attempt before.",
+        "after_model_turn": "Did a model turn ask for this attempt, so that the gap holds its latency?",
     },
     "GoldenResult": {
         **LABEL,
@@ -149,7 +149,6 @@ GOLDEN: dict[str, dict[str, str]] = {
         "error_class": TRACE["ToolResult"]["error_class"],
         "http_status": TRACE["ToolResult"]["http_status"],
         "owed_ms": TRACE["ToolResult"]["owed_ms"],
-        "sent": TRACE["ToolResult"]["sent"],
         "result": "The compared form of the result, as the profile asks for: JSON Pointer -> what stands there.",
     },
     "GoldenDecision": {

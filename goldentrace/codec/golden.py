@@ -1,141 +1,33 @@
-"""Golden lines to a normalized trace and back: fixed key order, defaults left out, one event per line.
+"""Golden files: told apart from runs, and read whole or not at all. `golden_lines` writes them.
 
-Written for the person who reviews it in git. A turn is opened by a bare `model_turn` line, members of a batch carry its
-number within the turn, an operation's lines stand together. The same form with `t_offset_ms` is what `normalize`
-prints. This module must not decide what is behaviour: it writes what the normalized trace holds.
+This module must not compare, and must not repair anything: a damaged golden is an error that names its line.
 """
 
-from typing import Any, Final, Literal
+from typing import Final
 
 import msgspec
 
-from goldentrace.codec.canonical import encode
+from goldentrace.codec.golden_lines import encode_golden, golden_lines, operation_lines
 from goldentrace.codec.trace import BOM, read_line
 from goldentrace.errors import InputError, Where
-from goldentrace.model.event import (
-    FORMAT,
-    Access,
-    DecisionKind,
-    ErrorClass,
-    Origin,
-    Outcome,
-    Status,
-    StopReason,
-    Verdict,
+from goldentrace.model.golden import (
+    KINDS,
+    AnyGoldenLine,
+    GoldenApproval,
+    GoldenCall,
+    GoldenDecision,
+    GoldenEnd,
+    GoldenLine,
+    GoldenResult,
+    GoldenStart,
+    GoldenTurn,
 )
 from goldentrace.model.normal import Header, NormalTrace
 from goldentrace.model.operation import ApprovalStep, Attempt, DecisionStep, LooseEvent, Operation
 
-KINDS: Final = ("golden", "normalized")
+__all__ = ["encode_golden", "golden_lines", "is_golden", "operation_lines", "read_golden"]
 
-
-class _Line(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    gc=False,
-    tag_field="type",
-):
-    """A line of a golden."""
-
-
-class GoldenStart(_Line, frozen=True, kw_only=True, tag="trace_start"):
-    format: Literal["goldentrace/1"]
-    kind: Literal["golden", "normalized"]
-    profile: str
-    profile_hash: str
-    scenario_id: str | None = None
-    seed: int | None = None
-    description: str | None = None
-    states: list[DecisionKind] | None = None
-    accepts: list[dict[str, Any]] | None = None
-    backoff: dict[str, Any] | None = None
-    seen: int | None = None
-
-
-class GoldenTurn(_Line, frozen=True, kw_only=True, tag="model_turn"):
-    agent: str = "main"
-
-
-class GoldenCall(_Line, frozen=True, kw_only=True, tag="tool_call"):
-    call: str
-    attempt: int = 1
-    origin: Origin = "model"
-    agent: str = "main"
-    tool_name: str | None = None
-    access: Access | None = None
-    parent: str | None = None
-    batch: int | None = None
-    args_hash: str | None = None
-    args: dict[str, str | dict[str, Any]] | None = None
-    uses: list[str] | None = None
-    gap_ms: float | None = None
-    t_offset_ms: float | None = None
-
-
-class GoldenResult(_Line, frozen=True, kw_only=True, tag="tool_result"):
-    call: str
-    status: Status
-    attempt: int = 1
-    error_class: ErrorClass | None = None
-    http_status: int | None = None
-    owed_ms: float | None = None
-    result: dict[str, str | dict[str, Any]] | None = None
-    t_offset_ms: float | None = None
-
-
-class GoldenDecision(_Line, frozen=True, kw_only=True, tag="decision"):
-    decision: DecisionKind
-    call: str | None = None
-    agent: str = "main"
-    by: Origin | None = None
-    reason: str | None = None
-    delay_ms: float | None = None
-    inferred: bool = False
-    t_offset_ms: float | None = None
-
-
-class GoldenApproval(_Line, frozen=True, kw_only=True, tag="approval"):
-    call: str
-    verdict: Verdict
-    by: str | None = None
-    t_offset_ms: float | None = None
-
-
-class GoldenEffect(_Line, frozen=True, kw_only=True, tag="effect"):
-    name: str
-    agent: str = "main"
-    key: Any = None
-    value: Any = None
-    t_offset_ms: float | None = None
-
-
-class GoldenLimit(_Line, frozen=True, kw_only=True, tag="limit"):
-    limit: str
-    agent: str = "main"
-    max: float | int | None = None
-    t_offset_ms: float | None = None
-
-
-class GoldenEnd(_Line, frozen=True, kw_only=True, tag="trace_end"):
-    outcome: Outcome
-    stop_reason: StopReason
-    t_offset_ms: float | None = None
-
-
-AnyGoldenLine = (
-    GoldenStart
-    | GoldenTurn
-    | GoldenCall
-    | GoldenResult
-    | GoldenDecision
-    | GoldenApproval
-    | GoldenEffect
-    | GoldenLimit
-    | GoldenEnd
-)
+REPAIR: Final = "repair it, or record it again; then run: goldentrace fmt --check {path}"
 _DECODER: Final = msgspec.json.Decoder(AnyGoldenLine)
 
 
@@ -149,165 +41,6 @@ def is_golden(data: bytes) -> bool:
     except (msgspec.DecodeError, RecursionError):
         return False
     return isinstance(fields, dict) and fields.get("type") == "trace_start" and fields.get("kind") in KINDS
-
-
-# -- writing -------------------------------------------------------------------------------------------------------
-
-
-def encode_golden(normal: NormalTrace, *, kind: str = "golden") -> bytes:
-    """Return the file of a normalized trace. kind `normalized` adds `t_offset_ms` to every line that has a time."""
-    return b"".join(encode(line) + b"\n" for line in golden_lines(normal, kind=kind))
-
-
-def golden_lines(normal: NormalTrace, *, kind: str = "golden") -> list[dict[str, Any]]:
-    """Return the lines of a golden as mappings in the order of their keys."""
-    is_timed = kind == "normalized"
-    lines = [_header(normal.header, kind)]
-    turns: dict[str, int | None] = {}
-    loose = iter(normal.loose)
-    waiting = next(loose, None)
-    for index, operation in enumerate(normal.operations):
-        while waiting is not None and waiting.position <= index:
-            lines.append(_loose_line(waiting, is_timed=is_timed))
-            waiting = next(loose, None)
-        if operation.turn is not None and turns.get(operation.agent) != operation.turn:
-            turns[operation.agent] = operation.turn
-            lines.append(_compact({"type": "model_turn", "agent": _unless_main(operation.agent)}))
-        lines.extend(operation_lines(operation, normal.uses_of(index), is_timed=is_timed))
-    while waiting is not None:
-        lines.append(_loose_line(waiting, is_timed=is_timed))
-        waiting = next(loose, None)
-    end = {"type": "trace_end", "outcome": normal.outcome, "stop_reason": normal.stop_reason}
-    lines.append(_compact({**end, "t_offset_ms": _ms(normal.end_ms) if is_timed else None}))
-    return lines
-
-
-def _header(header: Header, kind: str) -> dict[str, Any]:
-    return _compact(
-        {
-            "type": "trace_start",
-            "format": FORMAT,
-            "kind": kind,
-            "scenario_id": header.scenario_id,
-            "seed": header.seed,
-            "description": header.description,
-            "profile": header.profile,
-            "profile_hash": header.profile_hash,
-            "states": None if header.states is None else list(header.states),
-            "accepts": list(header.accepts) or None,
-            "backoff": header.backoff,
-            "seen": header.seen,
-        }
-    )
-
-
-def operation_lines(operation: Operation, uses: tuple[str, ...], *, is_timed: bool) -> list[dict[str, Any]]:
-    """Return the lines of one operation: its calls, results, decisions and approvals in order."""
-    lines: list[dict[str, Any]] = []
-    for step in operation.steps:
-        if isinstance(step, Attempt):
-            lines.append(_call_line(operation, step, uses, is_timed=is_timed))
-            if step.status is not None:
-                lines.append(_result_line(operation, step, is_timed=is_timed))
-        elif isinstance(step, DecisionStep):
-            lines.append(
-                _compact(
-                    {
-                        "type": "decision", "call": operation.label, "decision": step.decision, "by": step.by,
-                        "reason": step.reason, "delay_ms": _ms(step.delay_ms), "inferred": step.inferred or None,
-                        "t_offset_ms": _ms(step.at_ms) if is_timed else None,
-                    }
-                )
-            )  # fmt: skip
-        else:
-            lines.append(
-                _compact(
-                    {
-                        "type": "approval", "call": operation.label, "verdict": step.verdict, "by": step.by,
-                        "t_offset_ms": _ms(step.at_ms) if is_timed else None,
-                    }
-                )
-            )  # fmt: skip
-    return lines
-
-
-def _call_line(operation: Operation, attempt: Attempt, uses: tuple[str, ...], *, is_timed: bool) -> dict[str, Any]:
-    is_first = attempt.number == 1
-    args = operation.args if is_first else attempt.args
-    args_hash = operation.args_hash if is_first else attempt.args_hash
-    return _compact(
-        {
-            "type": "tool_call",
-            "call": operation.label,
-            "attempt": None if is_first else attempt.number,
-            "origin": None if attempt.origin == "model" else attempt.origin,
-            "agent": _unless_main(operation.agent) if is_first else None,
-            "tool_name": operation.tool_name if is_first else None,
-            "access": operation.access if is_first else None,
-            "parent": operation.parent if is_first else None,
-            "batch": operation.batch if is_first else None,
-            "args_hash": args_hash,
-            "args": dict(sorted(args.items())) if args else None,
-            "uses": (list(uses) or None) if is_first else None,
-            "gap_ms": _ms(attempt.gap_ms),
-            "t_offset_ms": _ms(attempt.started_ms) if is_timed else None,
-        }
-    )
-
-
-def _result_line(operation: Operation, attempt: Attempt, *, is_timed: bool) -> dict[str, Any]:
-    return _compact(
-        {
-            "type": "tool_result",
-            "call": operation.label,
-            "attempt": None if attempt.number == 1 else attempt.number,
-            "status": attempt.status,
-            "error_class": attempt.error_class,
-            "http_status": attempt.http_status,
-            "owed_ms": _ms(attempt.owed_ms),
-            "result": None if attempt.result is None else dict(sorted(attempt.result.items())),
-            "t_offset_ms": _ms(attempt.ended_ms) if is_timed else None,
-        }
-    )
-
-
-def _loose_line(event: LooseEvent, *, is_timed: bool) -> dict[str, Any]:
-    fields = {name: event.fields[name] for name in _LOOSE_ORDER if name in event.fields}
-    if "delay_ms" in fields:
-        fields["delay_ms"] = _ms(fields["delay_ms"])
-    return _compact({"type": event.kind, **fields, "t_offset_ms": _ms(event.at_ms) if is_timed else None})
-
-
-_LOOSE_ORDER: Final[tuple[str, ...]] = (
-    "decision",
-    "limit",
-    "name",
-    "agent",
-    "by",
-    "reason",
-    "delay_ms",
-    "inferred",
-    "max",
-    "key",
-    "value",
-)
-
-
-def _compact(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _unless_main(agent: str) -> str | None:
-    return None if agent == "main" else agent
-
-
-def _ms(value: float | None) -> float | int | None:
-    if value is None:
-        return None
-    return int(value) if float(value).is_integer() else round(value, 3)
-
-
-# -- reading -------------------------------------------------------------------------------------------------------
 
 
 def read_golden(data: bytes, path: str) -> NormalTrace:
@@ -390,7 +123,12 @@ class _Reading:
 
     def add_call(self, line: GoldenCall, number: int) -> None:
         attempt = Attempt(
-            number=line.attempt, origin=line.origin, gap_ms=line.gap_ms, started_ms=line.t_offset_ms, call_line=number
+            number=line.attempt,
+            origin=line.origin,
+            gap_ms=line.gap_ms,
+            after_model_turn=line.after_model_turn,
+            started_ms=line.t_offset_ms,
+            call_line=number,
         )
         self.has_times = self.has_times or line.gap_ms is not None or line.t_offset_ms is not None
         found = self.by_label.get(line.call)
@@ -418,7 +156,7 @@ class _Reading:
         attempt.owed_ms, attempt.result = line.owed_ms, line.result
         attempt.ended_ms, attempt.result_line = line.t_offset_ms, number
 
-    def add_loose(self, line: _Line, number: int) -> None:
+    def add_loose(self, line: GoldenLine, number: int) -> None:
         fields = msgspec.to_builtins(line)
         kind = fields.pop("type")
         at_ms = fields.pop("t_offset_ms", None)
@@ -452,6 +190,3 @@ class _Reading:
             end_line=self.end_line,
             end_ms=self.end.t_offset_ms,
         )  # fmt: skip
-
-
-REPAIR: Final = "repair it, or record it again; then run: goldentrace fmt --check {path}"

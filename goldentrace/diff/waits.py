@@ -69,6 +69,7 @@ def waits_of(operation: Operation, *, has_times: bool) -> list[Wait]:
                     delay_ms=announced,
                     owed_ms=before.owed_ms,
                     origin=step.origin,
+                    after_model_turn=step.after_model_turn,
                     is_last=step is tries[-1],
                 )
             )

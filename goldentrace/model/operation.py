@@ -20,13 +20,15 @@ LeafMap: TypeAlias = dict[str, WrittenLeaf]
 class Attempt(msgspec.Struct, kw_only=True, gc=False):
     """The n-th execution of an operation. Times are in ms since the start of the trace, None where unknown.
 
-    args, args_hash: only where they differ from those of the operation; result: the compared form of the result, as the
+    after_model_turn: did a model turn ask for it, so that the gap holds the model's latency; args, args_hash: only
+    where they differ from those of the operation; result: the compared form of the result, as the
     profile asks for; call_line, result_line: 1-based lines in the file the attempt was read from.
     """
 
     number: int = 1
     origin: Origin = "model"
     gap_ms: float | None = None
+    after_model_turn: bool = False
     status: Status | None = None
     error_class: ErrorClass | None = None
     http_status: int | None = None

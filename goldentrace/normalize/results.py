@@ -2,13 +2,17 @@
 values."""
 
 import re
+from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.model import pointer as pointers
 from goldentrace.model.event import ToolResult
 from goldentrace.model.operation import LeafMap
-from goldentrace.model.profile import ResultsMode, Tool
+from goldentrace.model.profile import Profile, ResultsMode, Tool
+from goldentrace.model.trace import Trace
 from goldentrace.normalize.leaves import LeafReader, Mixed, Moment
 from goldentrace.normalize.operations import Try
 from goldentrace.normalize.payloads import result_value
@@ -60,13 +64,26 @@ def _kept(value: Any, pointer: str, shown: Any) -> Any:
     return {"value": value}
 
 
-def is_failure_text(event: Any, patterns: list[str]) -> bool:
-    """Does an ok result's text match one of the profile's patterns of failure?"""
-    if not isinstance(event, ToolResult) or event.status != "ok" or not bytes(event.result):
+def with_failures(trace: Trace, profile: Profile) -> Trace:
+    """Return the trace with the ok results made errors whose text matches the `error_patterns` of their tool."""
+    tools = {name: tool.error_patterns for name, tool in profile.tools.items() if tool.error_patterns}
+    if not tools:
+        return trace
+    names = {call.call_id: call.tool_name for call in trace.calls() if call.tool_name in tools}
+    events = list(trace.events)
+    for index, event in enumerate(events):
+        if isinstance(event, ToolResult) and event.call_id in names and _is_failure(event, tools[names[event.call_id]]):
+            error_class = event.error_class or "tool_error"
+            events[index] = msgspec.structs.replace(event, status="error", error_class=error_class)
+    return replace(trace, events=events)
+
+
+def _is_failure(result: ToolResult, patterns: list[str]) -> bool:
+    if result.status != "ok" or not bytes(result.result):
         return False
     try:
-        value = decode(event.result)
+        value = decode(result.result)
     except JsonError:
         return False
-    text = value if isinstance(value, str) else bytes(event.result).decode("utf-8", "replace")
+    text = value if isinstance(value, str) else bytes(result.result).decode("utf-8", "replace")
     return any(re.search(pattern, text[:_SEARCHED_CHARACTERS]) for pattern in patterns)

@@ -1,0 +1,176 @@
+"""Arguments as a golden writes them: leaves named by provenance, and the hash over their reduced form.
+
+Arguments without ids, secrets or clock values depend on nothing else in the trace, so their leaves are made once per
+distinct text (`ArgumentCache`). This module must not decide in which order operations are named.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from goldentrace.codec.canonical import ARGS_DIGITS, JsonError, canonical, digest
+from goldentrace.errors import InputError, Where
+from goldentrace.model.event import ToolCall
+from goldentrace.model.normal import Masked
+from goldentrace.model.operation import LeafMap, WrittenLeaf
+from goldentrace.model.profile import Profile
+from goldentrace.model.trace import Trace
+from goldentrace.normalize.leaves import Flat, LeafReader, Mixed, Moment
+from goldentrace.normalize.offsets import wall_ms
+from goldentrace.normalize.operations import Try
+from goldentrace.normalize.payloads import flatten_call
+from goldentrace.normalize.provenance import NewIds, Provenance
+from goldentrace.normalize.text import Token
+
+NOW_WITHIN_MS = 5 * 60 * 1000
+"""A value this near to its event's own clock is the clock's: the widest skew seen between an agent and its tools."""
+
+RELATIVE_STEP_MS = 10 * 60 * 1000
+"""Dates that follow the clock are named by their distance from it, rounded to this, so that latency does not show."""
+
+
+@dataclass(slots=True)
+class ArgumentCache:
+    """Leaves and hash per distinct argument text, shared by both sides of a comparison under one profile.
+
+    is_used False computes everything anew: the output must be the same.
+    """
+
+    is_used: bool = True
+    plain: dict[tuple[str, bytes], tuple[LeafMap, str | None]] = field(default_factory=dict)
+
+
+class ArgumentWriter:
+    """Writes the arguments of one trace's attempts. masked: where every replaced value is listed, None where
+    unwanted."""
+
+    def __init__(
+        self, trace: Trace, profile: Profile, reader: LeafReader, cache: ArgumentCache, masked: list[Masked] | None
+    ) -> None:
+        self.trace = trace
+        self.profile = profile
+        self.reader = reader
+        self.cache = cache
+        self.masked = masked
+        self.flats: dict[int, Flat] = {}
+        self.provenance = Provenance(frozenset())
+
+    def prepare(self, attempt: Try) -> Flat | None:
+        """Flatten an attempt's arguments once: to what is written, where that is certain, else to leaves (returned)."""
+        call = attempt.call
+        is_cachable = self.cache.is_used and call.idempotency_key is None and call.args_raw is None
+        name = (call.tool_name if call.tool_name in self.profile.tools else "", bytes(call.args))
+        if is_cachable:
+            attempt.plain = self.cache.plain.get(name)
+            if attempt.plain is not None:
+                return None
+        flat = self._flatten(attempt)
+        if flat.specials:
+            self.flats[attempt.call_index] = flat
+            return flat
+        attempt.plain = (flat.leaves, _hash_of(flat.leaves))  # type: ignore[assignment]
+        if is_cachable:
+            self.cache.plain[name] = attempt.plain  # type: ignore[assignment]
+        return None
+
+    def _flatten(self, attempt: Try) -> Flat:
+        try:
+            return flatten_call(self.reader, attempt.call, self.profile.tools.get(attempt.call.tool_name))
+        except JsonError as error:
+            where = Where(self.trace.path, self.trace.line_of(attempt.call_index), "$.args")
+            raise InputError(str(error), where=where, next_step="put what is no JSON in `args_raw`, as text") from None
+
+    def written(self, attempt: Try, new: NewIds, label: str | None) -> tuple[LeafMap, str | None]:
+        """The written leaf map of an attempt and the hash over its reduced form."""
+        if attempt.plain is not None:
+            return attempt.plain
+        call = attempt.call
+        flat = self.flats[attempt.call_index]
+        written: LeafMap = {}
+        reduced: dict[str, Any] = {}
+        for pointer, leaf in flat.leaves.items():
+            if isinstance(leaf, Mixed):
+                written[pointer], reduced[pointer] = self.name_mixed(leaf, pointer, new, label)
+            elif isinstance(leaf, Moment):
+                written[pointer] = reduced[pointer] = self._name_moment(leaf, call, pointer, label)
+            else:
+                written[pointer] = reduced[pointer] = leaf
+        return written, _hash_of(reduced)
+
+    def name_mixed(self, leaf: Mixed, pointer: str, new: NewIds, label: str | None) -> tuple[WrittenLeaf, WrittenLeaf]:
+        """A leaf that is one placeholder is written as that; a mixed one as the digest of its template and
+        placeholders."""
+        template: list[Any] = []
+        written: list[str] = []
+        reduced: list[str] = []
+        nth = 0
+        for segment in leaf.segments:
+            if isinstance(segment, str):
+                template.append(segment)
+                continue
+            if segment.kind == "path":
+                template.append({"path": segment.value})
+                self._explain(label, pointer, segment, f"<{segment.value}>")
+                continue
+            nth += segment.is_id
+            place = pointer if len(leaf.segments) == 1 else f"{pointer}~{nth}"
+            found = (
+                self.provenance.name_secret(segment)
+                if segment.kind == "secret"
+                else self.provenance.name(segment, place, new)
+            )
+            if found is None:
+                template.append(segment.text)
+                continue
+            template.append({})
+            written.append(found.written)
+            reduced.append(found.reduced)
+            self._explain(label, pointer, segment, found.written)
+        template = _merged(template)
+        if template == [{}]:
+            return written[0], reduced[0]
+        if all(isinstance(part, str) for part in template):
+            plain = self.reader.describe("".join(template))
+            return plain, plain
+        length = sum(
+            len(part) if isinstance(part, str) else len(part.get("path", "")) + 2 for part in template if part != {}
+        )
+        shape = f"str[{length}] {self.reader.digest(template)}"
+        return " ".join((shape, *written)), " ".join((shape, *reduced))
+
+    def _name_moment(self, leaf: Moment, call: ToolCall, pointer: str, label: str | None) -> WrittenLeaf:
+        clock = wall_ms(call)
+        if clock is None:
+            return leaf.written
+        distance_ms = leaf.at_ms - clock
+        if leaf.is_relative and leaf.is_date:
+            days = int(leaf.at_ms // 86_400_000) - int(clock // 86_400_000)
+            placeholder = f"<today{days:+d}d>"
+        elif abs(distance_ms) <= NOW_WITHIN_MS:
+            placeholder = "<now>"
+        elif leaf.is_relative:
+            placeholder = f"<now{round(distance_ms / RELATIVE_STEP_MS) * RELATIVE_STEP_MS // 1000:+d}s>"
+        else:
+            return leaf.written
+        self._explain(label, pointer, Token("now", "", str(leaf.at_ms), "time/now"), placeholder)
+        return placeholder
+
+    def _explain(self, label: str | None, pointer: str, token: Token, placeholder: str) -> None:
+        if self.masked is not None and label is not None:
+            shown = "(secret)" if token.kind == "secret" else token.text
+            self.masked.append(Masked(label, pointer, shown, placeholder, token.rule))
+
+
+def _hash_of(leaves: Mapping[str, Any]) -> str | None:
+    """The digest over a reduced leaf map; None for no arguments at all."""
+    return digest(canonical(leaves), ARGS_DIGITS) if leaves else None
+
+
+def _merged(template: list[Any]) -> list[Any]:
+    merged: list[Any] = []
+    for part in template:
+        if isinstance(part, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += part
+        else:
+            merged.append(part)
+    return merged
