@@ -124,9 +124,15 @@ def _report(
     changed = [(before[g], now[c]) for g, c in sorted([*replaced, *pairs]) if _is_other(before[g], now[c])]
     if changed:
         one, other = changed[0]
+        is_only_moved = _words(one) == _words(other)
+        before_words, now_words = (
+            (_words(one) + _place(one, golden), _words(other) + _place(other, golden))
+            if is_only_moved
+            else (_words(one), _words(other))
+        )
         scene.change(
-            "GT202", f"{about}: decided {_words(one)}, now {_words(other)}", golden=golden, candidate=candidate,
-            expected=_words(one), actual=_words(other), lines=(one.line or None, other.line or None),
+            "GT202", f"{about}: decided {before_words}, now {now_words}", golden=golden, candidate=candidate,
+            expected=before_words, actual=now_words, lines=(one.line or None, other.line or None),
         )  # fmt: skip
     gone, come = left[len(replaced) :], right[len(replaced) :]
     if gone:
@@ -149,6 +155,11 @@ def _line_of(scene: Scene, candidate: int | None) -> int | None:
 
 def _golden_line(scene: Scene, golden: int | None) -> int | None:
     return None if golden is None else scene.golden.operations[golden].first.call_line
+
+
+def _place(made: Made, golden: int | None) -> str:
+    """Where a decision was made, in words: the attempt it followed, or how many calls that both sides have."""
+    return f" after attempt {made.place}" if golden is not None else f" after {made.place} calls that both sides have"
 
 
 def _words(made: Made) -> str:

@@ -1,12 +1,16 @@
 """How the run ended, and the events of no call: outcome, stop reason, limits, effects."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from goldentrace.codec.canonical import canonical, decode
 from goldentrace.diff.scene import Scene
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import LooseEvent
+
+_LABEL_NUMBER: Final = re.compile(rb"(<[^<>#\" ]+)#\d+")
 
 
 def compare_end(scene: Scene) -> None:
@@ -73,7 +77,12 @@ def compare_effects(scene: Scene) -> None:
 
 
 def _effects(trace: NormalTrace) -> Counter[bytes]:
-    return Counter(canonical(event.fields) for event in trace.loose if event.kind == "effect")
+    return Counter(_effect_key(event) for event in trace.loose if event.kind == "effect")
+
+
+def _effect_key(event: LooseEvent) -> bytes:
+    """What is compared of an effect: the numbers of labels are names, and two runs may give them otherwise."""
+    return _LABEL_NUMBER.sub(rb"\1", canonical(event.fields))
 
 
 def _name(key: bytes) -> str:
@@ -90,6 +99,6 @@ def _counts(effects: Counter[bytes], names: list[str]) -> dict[str, int]:
 
 def _effect_line(trace: NormalTrace, wanted: Counter[bytes]) -> int | None:
     return next(
-        (event.line or None for event in trace.loose if event.kind == "effect" and canonical(event.fields) in wanted),
+        (event.line or None for event in trace.loose if event.kind == "effect" and _effect_key(event) in wanted),
         None,
     )

@@ -9,7 +9,7 @@ from typing import Any
 from goldentrace.diff.scene import Scene
 from goldentrace.match.backoff import Policy
 from goldentrace.match.waits import Wait, WaitVerdict, compare_waits
-from goldentrace.model.change import Tolerance
+from goldentrace.model.change import JudgedWait, Tolerance
 from goldentrace.model.operation import Attempt, DecisionStep, Operation
 
 
@@ -26,22 +26,31 @@ def compare_operation_waits(scene: Scene, golden: int, candidate: int) -> None:
             by_code.setdefault(verdict.code, []).append(verdict)
         elif verdict.coverage:
             scene.note(verdict.coverage)
+        for note in verdict.notes:
+            scene.note(f"{one.label}: {note}")
     for code, found in by_code.items():
-        _add(scene, golden, candidate, code, found)
+        _add(scene, (golden, candidate), code, found, verdicts)
 
 
-def _add(scene: Scene, golden: int, candidate: int, code: str, found: list[WaitVerdict]) -> None:
+def _add(scene: Scene, pair: tuple[int, int], code: str, found: list[WaitVerdict], verdicts: list[WaitVerdict]) -> None:
     worst = max(found, key=lambda verdict: (verdict.severity == "no-verdict", abs(verdict.deviation_ms)))
-    label = scene.golden.operations[golden].label
+    label = scene.golden.operations[pair[0]].label
     if worst.severity == "no-verdict":
         scene.refuse(f"{label}: {worst.message}")
-    is_bounded = worst.lo_ms is not None or worst.hi_ms is not None
-    severity = "error" if worst.severity == "no-verdict" else worst.severity
-    scene.change(
-        code, f"{label}: {worst.message}", golden=golden, candidate=candidate, severity=severity,
-        expected=worst.golden_ms, actual=worst.now_ms, attempt=worst.index + 2,
-        tolerance=Tolerance(worst.lo_ms or 0.0, worst.hi_ms, worst.deviation_ms, worst.source) if is_bounded else None,
+    change = scene.change(
+        code, f"{label}: {worst.message}", golden=pair[0], candidate=pair[1],
+        severity="error" if worst.severity == "no-verdict" else worst.severity,
+        expected=worst.golden_ms, actual=worst.now_ms, attempt=worst.index + 2, tolerance=_tolerance(worst),
     )  # fmt: skip
+    change.waits = tuple(
+        JudgedWait(v.index + 1, v.measure, v.golden_ms, v.now_ms, _tolerance(v), v.code == code) for v in verdicts
+    )
+
+
+def _tolerance(verdict: WaitVerdict) -> Tolerance | None:
+    if verdict.lo_ms is None and verdict.hi_ms is None:
+        return None
+    return Tolerance(verdict.lo_ms or 0.0, verdict.hi_ms, verdict.deviation_ms, verdict.source)
 
 
 def _policy(scene: Scene, tool_name: str) -> Policy:

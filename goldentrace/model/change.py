@@ -1,7 +1,7 @@
 """A change: how a candidate differs from its golden, at one operation, under one code."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.profile import SEVERITIES, Severity
@@ -16,6 +16,23 @@ class Tolerance:
     hi_ms: float | None
     deviation_ms: float
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedWait:
+    """One wait of an operation as it was judged.
+
+    retry: which retry it stands before, from 1; measure: the observed gap, the delay that was announced, or several
+    waits together; golden_ms, now_ms: None where unknown; tolerance: None where nothing bounds it; is_wrong: does the
+    change speak of it.
+    """
+
+    retry: int
+    measure: Literal["gap", "delay", "sum"]
+    golden_ms: float | None
+    now_ms: float | None
+    tolerance: Tolerance | None
+    is_wrong: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +62,7 @@ class Change:
     attempt: int | None = None
     caused_by: "Change | None" = None
     hint: str | None = None
+    waits: tuple[JudgedWait, ...] = ()
 
     @property
     def is_root(self) -> bool:

@@ -115,7 +115,7 @@ def _add_details(page: Page, change: Change, view: View, place: int) -> None:
     elif change.code in ("GT102", "GT103"):
         _add_arguments(page, change, view)
     elif change.code in _WAITS and (change.tolerance, change.expected, change.actual) != (None, None, None):
-        add_waits(page, change, one, other)
+        add_waits(page, change)
     elif change.code in _STEPS and one is not None and other is not None:
         add_steps(page, step_diff(one.steps, other.steps))
 

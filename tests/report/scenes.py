@@ -5,12 +5,12 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from goldentrace.diff.codes import CODES
-from goldentrace.model.change import Change, Comparison, Tolerance
+from goldentrace.model.change import Change, Comparison, JudgedWait, Tolerance
 from goldentrace.model.finding import Finding, LintResult
 from goldentrace.model.normal import Header, NormalTrace
 from goldentrace.model.operation import ApprovalStep, Attempt, DecisionStep, LooseEvent, Operation, Step
@@ -275,7 +275,16 @@ def wait_change(code: str, message: str, waits: Waits, tolerance: Tolerance | No
     assert found.comparison is not None
     if "together" not in message:
         found.comparison.candidate.operations[3].attempts[3].gap_ms = now_ms
+    found.comparison.changes[0].waits = judged_waits(
+        found.comparison.changes[0], "sum" if "together" in message else "gap"
+    )
     return found
+
+
+def judged_waits(change: Change, measure: Literal["gap", "delay", "sum"], retry: int = 3) -> tuple[JudgedWait, ...]:
+    """Return the waits before the retries of a call, those before `retry` in their band, that one as the change says."""
+    fine = [JudgedWait(n, "gap", 2000.0 + n, 2100.0 + n, Tolerance(1000, 3000, 0, ""), False) for n in range(1, retry)]
+    return (*fine, JudgedWait(retry, measure, change.expected, change.actual, change.tolerance, True))
 
 
 def hedged() -> TraceReport:
@@ -319,6 +328,7 @@ def delay_out_of_band() -> TraceReport:
     )  # fmt: skip
     assert found.comparison is not None
     found.comparison.changes[0].attempt = 2
+    found.comparison.changes[0].waits = judged_waits(found.comparison.changes[0], "delay", 1)
     steps = found.comparison.candidate.operations[3].steps
     steps[1], steps[4] = decision("retry", "rate_limited", delay_ms=90), attempt(4, origin="harness", gap_ms=4272)
     return found

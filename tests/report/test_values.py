@@ -1,5 +1,6 @@
 """Values, times, steps and waits as people read them."""
 
+import re
 from typing import Any
 
 import pytest
@@ -122,20 +123,23 @@ def test_many_waits_show_those_around_the_one_that_changed() -> None:
         "GT401", "poll#1: retry 19: wait out of its band", 0, 0, expected=2000, actual=9.0, attempt=20,
         tolerance=Tolerance(0, 3000, 5, "backoff.relative: 0.2"),
     )  # fmt: skip
+    one.waits = scenes.judged_waits(one, "gap", 19)
     text = render(Report("diff", [report(golden, candidate, [(0, 0)], one)]), "text")
     assert text.count("\n       retry ") == 7
     assert "  ~    retry 19  2.000s" in text
-    assert "<= 3.000s  5ms too long" in text
+    assert re.search(r"<= 3.000s +5ms too long", text)
 
 
 def test_a_wait_without_a_deviation_is_ok_and_without_an_interval_not_known() -> None:
     text = render(scene("backoff_not_comparable"), "text")
-    assert "  ~    retry 3       ?  4.301s  ?" in text
+    assert "  ~    retry 3       ?  4.301s\n" in text
     trace = scenes.backoff_out_of_band()
     assert trace.comparison is not None
-    trace.comparison.changes[0].tolerance = Tolerance(0, 9900, 0, "")
+    found = trace.comparison.changes[0]
+    found.tolerance = Tolerance(0, 9900, 0, "")
+    found.waits = scenes.judged_waits(found, "gap")
     text = render(Report("diff", [trace]), "text")
-    assert "<= 9.900s  ok" in text
+    assert re.search(r"<= 9.900s +ok", text)
     assert "tolerance:" not in text
 
 
