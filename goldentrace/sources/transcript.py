@@ -69,6 +69,7 @@ class Answered:
     status: Status = "ok"
     error_class: ErrorClass | None = None
     tool_name: str | None = None
+    http_status: int | None = None
     is_inline: bool = False
     ts: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -180,7 +181,8 @@ class Transcript:
             self._is_turn_open, self._is_answered_since = False, True
         self.builder.result(
             answered.call_id, value=answered.value, status=answered.status, error_class=answered.error_class,
-            tool_name=answered.tool_name, ts=answered.ts, extra={**answered.extra, **place}, line=line,
+            tool_name=answered.tool_name, ts=answered.ts, http_status=answered.http_status,
+            extra={**answered.extra, **place}, line=line,
         )  # fmt: skip
 
 
