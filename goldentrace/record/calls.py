@@ -75,13 +75,14 @@ class Retry:
 
 
 class GivenId:
-    """A call id that the provider gave, for the next call only; its later attempts keep it."""
+    """A call id that the provider gave. The first call takes it; after a failure that tool's next call is its next
+    attempt."""
 
-    __slots__ = ("call_id", "is_taken")
+    __slots__ = ("call", "call_id")
 
     def __init__(self, call_id: str) -> None:
         self.call_id = call_id
-        self.is_taken = False
+        self.call: Call | None = None
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -105,6 +106,7 @@ class Calls:
         self._scope: contextvars.ContextVar[Scope] = contextvars.ContextVar("goldentrace_scope")
         self.open_turns: list[Turn] = []
         self._remembered: OrderedDict[str, Call] = OrderedDict()
+        self._named: dict[str, Operation] = {}
         self._waiting: dict[tuple[str, str], Retry] = {}
         self._last_failed: dict[str, Call] = {}
         self.reset_process()
@@ -135,20 +137,18 @@ class Calls:
         return f"{kind}-{self._token}-{next(self._numbers)}"
 
     def begin(self, scope: Scope, tool_name: str, args: Raw, now_ns: int) -> Call:
-        """Return the call that starts here: the next attempt of an operation that was decided to be tried again, or a
-        new one.
+        """Return the call that starts here: the next attempt of an operation that is being tried again, or a new one.
 
         It is not counted yet (`count`): a limit may still stop it.
         """
-        retry = self._find_retry(scope, tool_name, args)
-        if retry is not None:
-            before = retry.call
+        given = scope.given_id
+        before = self._tried_again(scope, tool_name, args)
+        if before is not None:
             call = Call(before.call_id, tool_name, before.operation)
             call.attempt = before.operation.attempts + 1
             call.origin = before.operation.next_by
         else:
-            given = scope.given_id
-            call_id = self.new_id("call") if given is None or given.is_taken else given.call_id
+            call_id = self.new_id("call") if given is None or given.call is not None else given.call_id
             call = Call(call_id, tool_name, Operation(call_id, now_ns))
             call.origin = scope.origin or _origin_in(scope)
         call.args = args
@@ -157,6 +157,20 @@ class Calls:
         call.batch = scope.batch
         call.parent = (scope.call.call_id or None) if scope.call is not None else None
         return call
+
+    def name(self, call: Call, call_id: str | None, op_id: str | None) -> None:
+        """Give a call the ids that its recorder states, before it is counted."""
+        if op_id is None:
+            call.call_id = call_id or call.call_id
+            if call.attempt == 1:
+                call.operation = Operation(call.call_id, call.operation.started_ns)
+            return
+        known = self._remembered.get(op_id)
+        call.operation = known.operation if known else self._named.get(op_id) or call.operation
+        if call.operation.op_id != op_id:
+            self._named[op_id] = call.operation = Operation(op_id, call.operation.started_ns)
+        call.call_id = call_id or op_id
+        call.attempt = call.operation.attempts + 1
 
     def unrecorded(self, tool_name: str) -> Call:
         """Return a call that could not be recorded: nothing is written of it any more."""
@@ -167,8 +181,9 @@ class Calls:
     def count(self, scope: Scope, call: Call) -> None:
         """Have the call started: what led to it is used up, and later decisions may name it."""
         call.operation.attempts = max(call.attempt, call.operation.attempts)
-        if scope.given_id is not None and scope.given_id.call_id == call.call_id:
-            scope.given_id.is_taken = True
+        given = scope.given_id
+        if given is not None and given.call_id == call.call_id:
+            given.call = call
         for retry in (scope.retry, self._waiting.get((call.agent, call.tool_name))):
             if retry is not None and retry.call.operation is call.operation:
                 retry.is_taken = True
@@ -205,23 +220,24 @@ class Calls:
                 return call
         return None
 
-    def expect_retry(self, scope: Scope, call: Call, by: Origin) -> None:
-        """Take the next call of that tool for the next attempt, in this context or with equal arguments in any."""
-        call.operation.next_by = by
+    def expect_retry(self, scope: Scope, call: Call) -> None:
+        """Take the next call of that tool in this turn for the next attempt: any in this context, one with equal
+        arguments elsewhere. What the model decides to try again may come in a later turn."""
         retry = Retry(call)
         self._waiting[call.agent, call.tool_name] = retry
         self.move_to(msgspec.structs.replace(scope, retry=retry))
 
-    def _find_retry(self, scope: Scope, tool_name: str, args: Raw) -> Retry | None:
-        near = scope.retry
-        if near is not None and not near.is_taken and near.call.tool_name == tool_name:
-            by_model = near.call.operation.next_by == "model"
-            if by_model or near.call.turn is scope.turn:
-                return near
-        far = self._waiting.get((scope.agent, tool_name))
-        if far is not None and not far.is_taken and bytes(far.call.args) == bytes(args):
-            return far
-        return None
+    def _tried_again(self, scope: Scope, tool_name: str, args: Raw) -> Call | None:
+        """The earlier attempt of what is called here; None where this is another call."""
+        for retry, is_near in ((scope.retry, True), (self._waiting.get((scope.agent, tool_name)), False)):
+            if retry is None or retry.is_taken or retry.call.tool_name != tool_name:
+                continue
+            call = retry.call
+            is_due = call.turn is scope.turn or call.operation.next_by == "model"
+            if is_due and (is_near or bytes(call.args) == bytes(args)):
+                return call
+        asked = scope.given_id.call if scope.given_id is not None else None
+        return asked if asked is not None and asked.is_failed and asked.tool_name == tool_name else None
 
 
 def _origin_in(scope: Scope) -> Origin:

@@ -45,7 +45,7 @@ _SCHEMA: Final = Failure(error_class="schema")
 
 _BY_CLASS: Final[dict[str, Failure]] = {
     "asyncio.CancelledError": CANCELLED, "concurrent.CancelledError": CANCELLED, "trio.Cancelled": CANCELLED,
-    "builtins.KeyboardInterrupt": CANCELLED, "builtins.GeneratorExit": CANCELLED,
+    "goldentrace.LimitReached": CANCELLED, "builtins.KeyboardInterrupt": CANCELLED, "builtins.GeneratorExit": CANCELLED,
     "builtins.TimeoutError": _TIMEOUT, "concurrent.TimeoutError": _TIMEOUT,
     "subprocess.TimeoutExpired": _TIMEOUT, "trio.TooSlowError": _TIMEOUT,
     "builtins.ConnectionRefusedError": _CONNECT, "socket.gaierror": _DNS, "socket.herror": _DNS,

@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -45,6 +46,9 @@ class LimitReached(BaseException):
         self.value = value
         self.maximum = maximum
         self.tool_name = tool_name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(LimitReached, tool_name=self.tool_name), (self.limit, self.value, self.maximum)
 
     @property
     def stop_reason(self) -> StopReason:

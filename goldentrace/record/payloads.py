@@ -29,6 +29,8 @@ MAX_DEPTH: Final = 200
 MAX_REMEMBERED_NAMES: Final = 4096
 """Names of fields are few; where they are data, remembering must not grow with the run."""
 
+_MAX_INTEGER_BITS: Final = int(MAX_INTEGER_DIGITS * math.log2(10))
+
 _REASONING_MARKS: Final = ('thinking"', '"reasoning')
 """One of these stands in every JSON text that holds a block or a field of hidden reasoning."""
 _REASONING_TYPES: Final = {
@@ -259,7 +261,7 @@ def _encode_value(value: Any) -> bytes:
 def _encode_plain(plain: Any) -> bytes:
     try:
         encoded = encode(plain)
-    except JsonError:
+    except ValueError:  # JsonError, and what str() says of an integer with too many digits
         return encode(_encodable(plain, 0))
     is_deep = encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH
     return encode(_encodable(plain, 0)) if is_deep else encoded
@@ -271,7 +273,7 @@ def _encodable(value: Any, depth: int) -> Any:
         return "<nested too deeply>"
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > MAX_INTEGER_DIGITS * 3:
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _MAX_INTEGER_BITS:
         return f"<integer of {value.bit_length()} bits>"
     if isinstance(value, dict):
         return {key: _encodable(item, depth + 1) for key, item in value.items()}

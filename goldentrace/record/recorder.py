@@ -134,7 +134,7 @@ class Recorder(Statements):
         """End the run, if `end` was not called, and close the file. Exceptions go on.
 
         Without one the outcome is `unknown`. With one: LimitReached is `aborted` with the limit's reason; an interrupt
-        or a cancellation `aborted`, `user_cancelled`; an exception that came out of a recorded tool `failed`,
+        or a cancellation `aborted`, `user_cancelled`; an exception that came out of a wrapped tool `failed`,
         `tool_error`; any other one `failed`, `unknown`.
         """
         with self._session.guard:
@@ -168,14 +168,16 @@ class Recorder(Statements):
 
     def _end_for(self, error: BaseException | None) -> TraceEnd:
         reason = self._session.stop_reason or "unknown"
+        if isinstance(error, BaseExceptionGroup):  # of a task group: a limit speaks for it, else the first one
+            error = _first_of(error.subgroup(LimitReached) or error)
         if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
             return TraceEnd(outcome="unknown", stop_reason=reason)
         if isinstance(error, LimitReached):
             return TraceEnd(outcome="aborted", stop_reason=error.stop_reason)
         if classify(error, 0).status == "cancelled":
             return TraceEnd(outcome="aborted", stop_reason="user_cancelled")
-        is_tools = call_of(error) is not None or id(error) == self._session.failed_with
-        return TraceEnd(outcome="failed", stop_reason="tool_error" if is_tools else reason)
+        is_of_tool = call_of(error) is not None
+        return TraceEnd(outcome="failed", stop_reason="tool_error" if is_of_tool else reason)
 
     # --- turns, agents, where code stands ---------------------------------------------------------------------------
 
@@ -218,7 +220,8 @@ class Recorder(Statements):
 
     @contextlib.contextmanager
     def call_id(self, call_id: str) -> Iterator[None]:
-        """Give the next wrapped call in the block the id that the model's response gave it."""
+        """Give the next wrapped call in the block the id that the model's response gave it. After a failure the next
+        call of that tool in the block is its next attempt."""
         with self._standing(given_id=GivenId(call_id)):
             yield
 
@@ -285,6 +288,14 @@ class Recorder(Statements):
         call of that tool is the next attempt. Entering raises LimitReached.
         """
         return Attempt(self._session)
+
+
+def _first_of(group: BaseExceptionGroup[Any]) -> BaseException:
+    """The first exception of a group that is no group."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _storage(*, keep_results: bool, keep_messages: bool) -> Any:

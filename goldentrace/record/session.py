@@ -84,7 +84,6 @@ class Session:
         self.calls = Calls(agent)
         self.guard = Guard(self.note_mistake)
         self.stop_reason: StopReason | None = None
-        self.failed_with: int | None = None
         self._header = header
         self._clock = clock
         self._meter = meter
@@ -300,11 +299,15 @@ class Session:
         at = self.now()
         if call.is_open:
             self.write_result(call, Failure(error_class="unknown"), Written(), at)
-        call.attempt = call.operation.attempts + 1
-        call.origin = call.operation.next_by
+        before = call.attempt, call.origin
+        call.attempt, call.origin = call.operation.attempts + 1, call.operation.next_by
+        try:
+            self.announce(self.calls.scope(), call, at)
+        except LimitReached:
+            call.attempt, call.origin = before  # it did not begin, so it has no result either
+            raise
         call.is_failed = False
         call.is_open = True
-        self.announce(self.calls.scope(), call, at)
 
     def finish_call(self, call: Call, value: Any) -> None:
         """Write what a call returned; an answer that says it is an error is one."""
@@ -318,7 +321,6 @@ class Session:
     def fail_call(self, call: Call, error: BaseException, partial: Any = None) -> None:
         """Write how a call failed. partial: what a stream had given until then."""
         with self.guard:
-            self.failed_with = id(error)
             if call.is_open:
                 at = self.now()
                 written = Written() if partial is None or not self.is_recording else self.payloads.result(partial)
@@ -349,10 +351,7 @@ class Session:
     def record_end(self, call: Call, how: Failure, value: Any, at: Moment, error: BaseException | None) -> None:
         """Write the end of a call as its recorder states it. value: ABSENT where there is none."""
         written = Written() if value is ABSENT else self.payloads.result(value)
-        text = None
-        if error is not None:
-            self.failed_with = id(error)
-            text = _text_of(error)
+        text = None if error is None else _text_of(error)
         self.write_result(call, how, written, at, error_text=text)
 
     def place(self, scope: Scope) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class Statements:
             call.idempotency_key = None if idempotency_key is None else session.payloads.text(idempotency_key)
             call.origin, call.batch, call.parent = origin or call.origin, batch or call.batch, parent or call.parent
             if call_id is not None or op_id is not None:
-                _name_call(session.calls.find(op_id) if op_id else None, call, call_id, op_id)
+                session.calls.name(call, call_id, op_id)
             call.attempt = attempt or call.attempt
             text = None if args_raw is None else session.payloads.text(args_raw)
             session.announce(scope, call, at, args_raw=text)
@@ -151,7 +151,9 @@ class Statements:
                 )
             )
             if kind == "retry" and call is not None:
-                session.calls.expect_retry(scope, call, by)
+                call.operation.next_by = by
+                if not call.is_open:
+                    session.calls.expect_retry(scope, call)
 
     def message(self, role: str, content: Any) -> None:
         """Record a text of a role (user, system, assistant …). content: a string, or content blocks of a provider.
@@ -192,16 +194,3 @@ def check(what: str, value: str, allowed: Sequence[str]) -> None:
     """Raises: ValueError for a word that the format does not have."""
     if value not in allowed:
         raise ValueError(f"{what} {value!r} is none of {', '.join(allowed)}")
-
-
-def _name_call(before: Call | None, call: Call, call_id: str | None, op_id: str | None) -> None:
-    """Give a call the ids that its recorder states: a call with an id of its own begins an operation of its own."""
-    if op_id is None:
-        if call_id != call.call_id:
-            call.operation = Operation(str(call_id), call.operation.started_ns)
-            call.attempt = 1
-        call.call_id = str(call_id)
-        return
-    call.call_id = call_id or op_id
-    call.operation = before.operation if before is not None else Operation(op_id, call.operation.started_ns)
-    call.attempt = call.operation.attempts + 1

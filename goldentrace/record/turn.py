@@ -43,7 +43,7 @@ class Turn:
         self._session.take_turn()
         calls = self._session.calls
         self._outer = calls.scope()
-        self.inner = msgspec.structs.replace(self._outer, turn=self, retry=self._outer.retry, batch=None)
+        self.inner = msgspec.structs.replace(self._outer, turn=self, batch=None)
         calls.move_to(self.inner)
         calls.open_turns.append(self)
         if self._fields.get("usage") is not None:
