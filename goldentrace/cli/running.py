@@ -4,6 +4,7 @@ Must not judge a run.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from goldentrace.cli.output import Output
@@ -46,8 +47,9 @@ def job_of(project: Project, chosen: Chosen, command: tuple[str, ...] = ()) -> "
         limits=project.limits(scenario),
         profile=project.profiles.load(project.profile_name(scenario)).profile,
         storage=project.loaded.config.record,
-        faults=None if scenario.faults is None else folder / scenario.faults,
-        model=None if scenario.model is None else folder / scenario.model,
+        faults=None if scenario.faults is None else Path(layout.shown(folder / scenario.faults)),
+        model=None if scenario.model is None else Path(layout.shown(folder / scenario.model)),
+        base=layout.base,
     )
 
 

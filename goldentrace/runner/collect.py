@@ -61,15 +61,19 @@ def _is_recorders(events: Sequence[AnyEvent]) -> bool:
     return bool(rest) and all(event.seq is not None and event.mono_ns is not None for event in rest)
 
 
-def join(trace: Trace, model: list[AnyEvent], tools: list[AnyEvent]) -> Trace:
+def join(trace: Trace, model: list[AnyEvent], tools: list[AnyEvent], exit_code: int) -> Trace:
     """Return the trace with what the servers saw: nothing twice, the agent's word for what it recorded itself.
 
-    model: the scripted model's side, used where the agent recorded neither turns nor calls; tools: the tool server's.
+    model: the scripted model's side, used where the agent recorded neither turns nor calls; tools: the tool server's;
+    exit_code: of the command. A silent agent that ended well after a turn without calls ended with its final answer.
     """
     is_silent = not any(isinstance(event, ModelTurn | ToolCall) for event in trace.events)
     if is_silent and (model or tools):
         start = msgspec.structs.replace(trace.start, states=[])  # neither server can say what the agent decided
-        trace = replace(trace, events=[start, *model, *trace.events[1:]], lines=None)
+        rest = trace.events[1:]
+        if trace.end is None and exit_code == 0 and _ends_with_answer(model):
+            rest = [*rest, TraceEnd(outcome="unknown", stop_reason="final_answer")]
+        trace = replace(trace, events=[start, *model, *rest], lines=None)
     if tools:
         from goldentrace.faults.merge import merge_journal
 
@@ -77,11 +81,16 @@ def join(trace: Trace, model: list[AnyEvent], tools: list[AnyEvent]) -> Trace:
     return trace
 
 
+def _ends_with_answer(model: list[AnyEvent]) -> bool:
+    kinds = [type(event) for event in model if isinstance(event, ModelTurn | ToolCall)]
+    return bool(kinds) and kinds[-1] is ModelTurn
+
+
 def check_recorded(trace: Trace, job: Job, exit_code: int) -> None:
     """Refuse a run that nobody recorded anything of. Raises: InfrastructureError."""
     if any(not isinstance(event, TraceStart | TraceEnd) for event in trace.events):
         return
-    log = Where(str(job.log))
+    log = Where(job.shown(job.log))
     if exit_code != 0:
         raise InfrastructureError(
             f"{job.name}: the command ended with {_code(exit_code)} and recorded nothing", where=log,

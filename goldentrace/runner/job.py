@@ -1,5 +1,6 @@
 """What is to be run, and what came of it. Values only."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,11 @@ class Job:
     storage: RecordPolicy = RecordPolicy()  # noqa: RUF009 - a frozen value
     faults: Path | None = None
     model: Path | None = None
+    base: Path | None = None
+
+    def shown(self, path: Path) -> str:
+        """Return a path as people are to read it: relative to `base`, where they stand."""
+        return str(path) if self.base is None else os.path.relpath(path, self.base)
 
 
 @dataclass(frozen=True, slots=True)

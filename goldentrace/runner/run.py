@@ -78,8 +78,8 @@ def _run_in(job: Job, live: Path, stop: threading.Event, on_look: Watcher | None
         services.stop()
         wall_ms = (time.monotonic() - began) * 1000
         notes = services.check() if breach is None else []
-        trace, lacking = read_run(file, str(job.trace))
-        trace = join(trace, services.model_events(), services.tool_events())
+        trace, lacking = read_run(file, job.shown(job.trace))
+        trace = join(trace, services.model_events(), services.tool_events(), exit_code)
     check_recorded(trace, job, exit_code)
     trace, breach = finish(trace, job, Ending(exit_code, breach, stopped, lacking))
     write_atomically(job.trace, encode_trace(trace))
