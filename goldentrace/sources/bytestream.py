@@ -3,11 +3,9 @@
 The only module of the sources that opens files. Must not know what the bytes mean.
 """
 
-import gzip
 import io
 import stat
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +33,7 @@ def guard(name: str, action: Callable[..., Value], *arguments: int) -> Value:
     """Return action(*arguments). Raises: InputError naming the input where reading it or decompressing it fails."""
     try:
         return action(*arguments)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (EOFError, zlib.error) as error:
         raise InputError(
             f"the compressed data is damaged: {error}", where=Where(name), next_step="copy or export it again"
         ) from None
@@ -76,6 +74,8 @@ def stdin_opener(max_bytes: int) -> Opener:
 
 def spool(stream: IO[bytes], name: str, max_bytes: int) -> Opener:
     """Copy what can be read only once, and return what opens the copy. Raises: InputError beyond max_bytes."""
+    import tempfile  # slow to import, and most files are read where they are
+
     copy = tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115 (lives as long as its opener)
     size_bytes = 0
     while block := guard(name, stream.read, BLOCK_BYTES):
@@ -99,6 +99,8 @@ def open_bounded(name: str, opener: Opener, max_bytes: int, on_progress: Progres
         magic = guard(name, raw.read, 4)
         raw.seek(0)
         if magic[:2] == _GZIP:
+            import gzip
+
             stream = gzip.GzipFile(fileobj=raw, mode="rb")  # type: ignore[assignment]
         elif magic == _ZSTD:
             stream = _open_zstd(raw, name)

@@ -4,7 +4,6 @@ Modules are imported when they are needed: reading a native trace imports none o
 never by suffix, and needs exactly one match. Must not know what any format looks like.
 """
 
-import difflib
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +51,8 @@ def find_source(name: str) -> Source:
     known = {source.name: source for source in sources()}
     if name in known:
         return known[name]
+    import difflib
+
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     raise ConfigError(f"no format {name!r}", next_step=f"{hint}known are {', '.join(known)}")
