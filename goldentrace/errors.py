@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class Where:
     """A place in an input.
 
-    path: as the user wrote it; line: 1-based; pointer: JSON Pointer style path inside the line, `$.args`;
+    path: as the user wrote it; line: 1-based, 0 as None: a document without lines; pointer: JSON Pointer style path inside the line, `$.args`;
     byte: 0-based offset in the file, for damage that has no line of its own.
     """
 
@@ -20,7 +20,7 @@ class Where:
     byte: int | None = None
 
     def __str__(self) -> str:
-        place = self.path if self.line is None else f"{self.path}:{self.line}"
+        place = f"{self.path}:{self.line}" if self.line else self.path
         if self.pointer not in (None, "", "$"):
             place += f" {self.pointer}"
         if self.byte is not None:
