@@ -100,6 +100,7 @@ class Call:
         "is_drawn",
         "is_finished",
         "is_replay",
+        "is_unread",
         "key",
         "n",
         "op",
@@ -132,6 +133,7 @@ class Call:
         self.is_cancelled_by_leaving = False
         self.is_committed = False
         self.is_replay = False
+        self.is_unread = False
         self.is_finished = False
 
     def elapsed_ms(self) -> float:

@@ -202,7 +202,7 @@ class Engine:
 
         Commits on the way, unless the fault strikes first. pause: how this transport waits.
         """
-        if call.answer is None:
+        if call.answer is None and not call.is_unread:
             call.answer = self._refuse(call) or await self._admit(call, pause)
         if call.answer is not None and call.answer.is_refusal:
             return call.answer

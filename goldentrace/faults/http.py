@@ -63,6 +63,19 @@ def routes_of(plan: Plan) -> list[Route]:
     return sorted(found, key=lambda route: sum(part.startswith("{") for part in route.parts))
 
 
+def find_tool(plan: Plan, method: str, path: str) -> tuple[Tool, dict[str, Any]] | None:
+    """Return the tool that a request calls, and the arguments in its path."""
+    if method == "POST" and path.startswith("/tools/"):
+        tool = plan.tools.get(unquote(path.removeprefix("/tools/")))
+        if tool is not None:
+            return tool, {}
+    for route in routes_of(plan):
+        arguments = route.match(method, path)
+        if arguments is not None:
+            return route.tool, arguments
+    return None
+
+
 class HttpHandler:
     """Serves connections of plain HTTP; what is for MCP goes to `mcp`."""
 
@@ -117,14 +130,11 @@ class HttpHandler:
         if path == "/tools" and request.method == "GET":
             await connection.read_body()
             return await self._simply(connection, Answer(200, _listing(plan)), is_last=not request.keeps_alive)
-        name = unquote(path.removeprefix("/tools/")) if path.startswith("/tools/") else None
-        if name is not None and request.method == "POST" and name in plan.tools:
-            return await self._call(connection, request, run, plan.tools[name], {})
-        for route in routes_of(plan):
-            arguments = route.match(request.method, path)
-            if arguments is not None:
-                return await self._call(connection, request, run, route.tool, {**query, **arguments})
-        near = difflib.get_close_matches(name or path, plan.tools, n=1)
+        found = find_tool(plan, request.method, path)
+        if found is not None:
+            tool, arguments = found
+            return await self._call(connection, request, run, tool, {**query, **arguments} if tool.route else {})
+        near = difflib.get_close_matches(path.removeprefix("/tools/"), plan.tools, n=1)
         run.fail(
             f"{request.method} {path} matches no tool of the plan",
             f"did you mean {near[0]!r}?" if near else f"tools: {', '.join(plan.tools)}",
@@ -149,21 +159,21 @@ class HttpHandler:
         if HTTP not in KINDS.get(call.step.fault, KINDS["none"]).transports:
             run.fail(f"{tool.name}: the fault {call.step.fault} needs MCP", "call the tool over /mcp")
             call.answer = refusal(500, "unusable_fault", f"{call.step.fault} needs MCP")
-        is_unread = call.answer is None and call.step.phase == "before_read" and call.step.fault not in ("none", "slow")
-        if is_unread:
+        call.is_unread = call.answer is None and call.step.phase == "before_read" and call.step.fault != "slow"
+        if call.is_unread:
             engine.describe(call, await connection.peek_body(PEEK_MS), more)
         else:
             engine.describe(call, await self._body(connection, call, more), more)
         try:
             answer = await engine.decide(call, connection.pause)
-            sent = await self._write(connection, request, call, answer, is_unread=is_unread)
+            sent = await self._write(connection, request, call, answer)
             run.write_result(call, outcome(call, sent, is_http=True))
         finally:
             engine.abandon(call)
             run.write_result(call, outcome(call, Sent(is_stopped=True), is_http=True))
         if sent.is_stale:
             await self._break_next(connection)
-        return not sent.is_closed and not sent.is_stale and not is_unread
+        return not sent.is_closed and not sent.is_stale and not call.is_unread
 
     async def _body(self, connection: Connection, call: Call, more: dict[str, Any]) -> bytes:
         """The whole body; a call whose body cannot be read is written down all the same."""
@@ -179,15 +189,19 @@ class HttpHandler:
             call.run.write_result(call, outcome(call, Sent(is_gone=error.status is None), is_http=True))
             raise
 
-    async def _write(
-        self, connection: Connection, request: Request, call: Call, answer: Answer | None, *, is_unread: bool
-    ) -> Sent:
+    async def _write(self, connection: Connection, request: Request, call: Call, answer: Answer | None) -> Sent:
         dice = generator(self.engine.plan.seed, "wire", call.tool.name, call.n)
         if answer is None:
             return await connection.perform(unanswered(call.step, dice))
         call.answer = answer = self.engine.shaped(call, answer)
-        # Without its body the request was not read to its end, so the connection cannot be used again.
-        reply = Reply(answer.status, answer.headers, encode(answer.value), is_last=is_unread or not request.keeps_alive)
+        reply = Reply(
+            answer.status, answer.headers, encode(answer.value), is_last=call.is_unread or not request.keeps_alive
+        )
+        if call.is_unread:  # closing on what was not read would reset the answer away
+            sent = await connection.perform([Send(reply.whole())])
+            await connection.linger()
+            sent.is_closed = True
+            return sent
         if answer.is_refusal:
             return await connection.perform(plain(reply))
         return await connection.perform(moves(call.step, reply, self.engine.slow_ms(call), dice))
@@ -197,13 +211,12 @@ class HttpHandler:
         request = await connection.read_request()
         if request is None:
             return
-        _, path = _split_run(urlsplit(request.target).path)
-        named, _ = _split_run(urlsplit(request.target).path)
+        named, path = _split_run(urlsplit(request.target).path)
         run = self.engine.run(named or request.headers.get(RUN_HEADER) or self.engine.default_run)
-        tool = self.engine.plan.tools.get(unquote(path.removeprefix("/tools/")))
-        if run is not None and tool is not None:
+        found = find_tool(self.engine.plan, request.method, path)
+        if run is not None and found is not None:
             who = caller(HTTP, connection.number, request.headers)
-            call = self.engine.break_off(run, tool, who, await connection.peek_body(PEEK_MS))
+            call = self.engine.break_off(run, found[0], who, await connection.peek_body(PEEK_MS))
             run.write_result(call, outcome(call, Sent(), is_http=True))
         connection.reset()
 

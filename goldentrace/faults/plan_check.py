@@ -126,7 +126,7 @@ def _unknown_message(error: ValidationError, key: str) -> tuple[str, str]:
     rule, wanted, _ = _facts(error)
     if rule == "enum":
         known = [word for word in wanted if word != "weight"]
-        return f"this fault takes no {key!r}", suggest(key, known)
+        return f"this fault takes no {key!r}", f"it takes {', '.join(known)}"
     if rule == "not":
         return f"{key!r} has no meaning here", PRINT_SCHEMA
     if rule == "pattern":

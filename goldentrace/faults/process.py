@@ -218,7 +218,7 @@ def start_faults(
     }  # fmt: skip
     stderr = tempfile.TemporaryFile()  # noqa: SIM115 (the handle closes it)
     process = subprocess.Popen(
-        [sys.executable, "-m", _MODULE, json.dumps(options)],
+        [sys.executable, "-P", "-m", _MODULE, json.dumps(options)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=_environment(),
     )  # fmt: skip
     try:
@@ -233,8 +233,9 @@ def start_faults(
 
 
 def _environment() -> dict[str, str]:
-    """The child imports what this process imports, wherever that is."""
-    paths = [path for path in sys.path if path]
+    """The child imports what this process imports, and nothing that only happens to lie in the working folder."""
+    own = str(Path(__file__).parents[2])
+    paths = dict.fromkeys([*(path for path in sys.path if path), own])
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 

@@ -56,6 +56,13 @@ def test_it_listens_on_127_0_0_1_alone(tmp_path: Path) -> None:
             assert bound == {f"0100007F:{port:04X}"}
 
 
+def test_what_lies_in_the_working_folder_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "h11.py").write_text("raise SystemExit('not the library')\n")
+    monkeypatch.chdir(tmp_path)
+    with served(tmp_path, PLAN) as server:
+        assert server.is_alive()
+
+
 def test_a_port_in_use_is_an_error_of_the_infrastructure(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
