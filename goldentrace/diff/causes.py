@@ -77,7 +77,7 @@ def _link_equal_values(changes: list[Change]) -> None:
 
 
 def _link_removed_sources(scene: Scene) -> None:
-    """An id that came from a call which is gone, or now comes from one that is new."""
+    """A value that came from a call which is gone, or now comes from one that is new."""
     removed = {
         scene.golden.operations[c.golden_index].label: c
         for c in scene.changes
@@ -89,7 +89,7 @@ def _link_removed_sources(scene: Scene) -> None:
         if c.code == "GT102" and c.candidate_index is not None
     }
     for change in scene.changes:
-        if change.code != "GT109":
+        if change.code not in ("GT101", "GT109"):
             continue
         for shown, sources in ((change.expected, removed), (change.actual, added)):
             for reference in parse_leaf(shown)[1] if isinstance(shown, str) else ():
