@@ -110,8 +110,8 @@ def run_command(arguments: list[str]) -> Any:
         return main.main(arguments, prog_name="goldentrace", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except SystemExit:  # click prints help into a closed pipe by ending the program
-        return OK if {"-h", "--help", "--version"} & set(arguments) else NO_VERDICT
+    except SystemExit as stop:  # click ends the program after completion, and where help meets a closed pipe
+        return OK if stop.code == 0 or {"-h", "--help", "--version"} & set(arguments) else NO_VERDICT
     except click.exceptions.Abort:
         raise KeyboardInterrupt from None
     except click.exceptions.NoSuchOption as error:

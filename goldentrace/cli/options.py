@@ -201,6 +201,7 @@ KNOWN: Final = frozenset(
         "ENVIRONMENT",
         "EXPLAIN",
         "FAIL_ON",
+        "FOLLOW",
         "FORMAT",
         "FROM",
         "GOLDENS",

@@ -95,8 +95,7 @@ class _Merge:
             self._chosen(operation) for operation in self.new.operations if operation.label not in self.left_out
         ]
         if self.has_old_order:
-            order = {operation.label: number for number, operation in enumerate(self.old.operations)}
-            sequence.sort(key=lambda operation: order.get(operation.label, len(order)))
+            sequence = self._in_old_order(sequence)
         for index, operation in enumerate(self.old.operations):
             if operation.label in self.stays and operation.label not in {one.label for one in sequence}:
                 self._insert(sequence, index)
@@ -117,6 +116,19 @@ class _Merge:
         source = old if new.label in self.stays else new
         place = old if self.has_old_order else new
         return msgspec.structs.replace(source, turn=place.turn, batch=place.batch)
+
+    def _in_old_order(self, sequence: list[Operation]) -> list[Operation]:
+        """The operations of both goldens as the old one has them, each added one behind the one that it follows."""
+        order = {operation.label: number for number, operation in enumerate(self.old.operations)}
+        sorted_ones = sorted((o for o in sequence if o.label in order), key=lambda o: order[o.label])
+        for number, operation in enumerate(sequence):
+            if operation.label not in order:
+                labels = [one.label for one in sorted_ones]
+                before = next((o.label for o in reversed(sequence[:number]) if o.label in labels), None)
+                at = 0 if before is None else labels.index(before) + 1
+                turn = max((one.turn or 0 for one in sorted_ones), default=0) + 1
+                sorted_ones.insert(at, msgspec.structs.replace(operation, turn=turn if operation.turn else None))
+        return sorted_ones
 
     def _insert(self, sequence: list[Operation], index: int) -> None:
         """Put an operation that the run lacks behind the one that it followed, in that one's turn if it shared it."""

@@ -182,10 +182,20 @@ def check_profile(profile: Profile, path: str) -> None:
                 _check_pattern(getattr(rule, kind), Where(path, None, f"$.redact.rules[{number}].{kind}"))
     for code in profile.compare.severities:
         if code not in CODES:
-            from goldentrace.codec.yaml_document import suggest
+            _check_rule(code, Where(path, None, f"$.compare.severities.{code}"))
 
-            where = Where(path, None, f"$.compare.severities.{code}")
-            raise ConfigError(f"no change has the code {code!r}", where=where, next_step=suggest(code, CODES))
+
+def _check_rule(code: str, where: Where) -> None:
+    """Refuse a code that is neither a change's nor a rule's."""
+    from goldentrace.codec.yaml_document import suggest
+    from goldentrace.diff.codes import CODES
+    from goldentrace.rules.registry import rules
+
+    known = rules()
+    if code not in known:
+        raise ConfigError(
+            f"no change or rule has the code {code!r}", where=where, next_step=suggest(code, [*CODES, *known])
+        )
 
 
 def _check_pattern(pattern: str, where: Where) -> None:

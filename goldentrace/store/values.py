@@ -86,11 +86,12 @@ class ValueStore:
             for place, lines in fresh.items():
                 path = self._layout.make_room(self._path(place))
                 data = b"".join(line + b"\n" for line in lines)
-                if len(self._file(place)) + len(data) > MAX_FILE_BYTES:
-                    kept = self._file(place)[-MAX_FILE_BYTES // 2 :].partition(b"\n")[2]
-                    write_atomically(path, (kept + data)[-MAX_FILE_BYTES:].partition(b"\n")[2])
+                before = self._file(place)
+                if len(before) + len(data) > MAX_FILE_BYTES:
+                    kept = before[-MAX_FILE_BYTES // 2 : before.rfind(b"\n") + 1].partition(b"\n")[2]
+                    write_atomically(path, kept + data)
                 else:
-                    _append_once(path, data)
+                    _append_once(path, data if not before or before.endswith(b"\n") else b"\n" + data)
                 self._read.pop(place, None)
         except (OSError, GoldentraceError):
             return
