@@ -27,6 +27,8 @@ TOOLS = """
   rate_limited: {steps: [{fault: status, status: 429, retry_after: 2}], after_steps: repeat}
   rate_limited_rpc: {steps: [{fault: status, status: 429, retry_after: 2, mcp: jsonrpc_error}], after_steps: repeat}
   denied: {steps: [{fault: denied}], after_steps: repeat}
+  expired: {steps: [{fault: auth_expired}], after_steps: repeat}
+  a_little_slow: {steps: [{fault: slow, phase: after_commit, delay_ms: 40}], after_steps: repeat, result: {x: 1}}
   wrong_id: {steps: [{fault: wrong_id}], after_steps: repeat, result: {x: 1}}
   twice: {steps: [{fault: duplicate_result}], after_steps: repeat, result: {x: 1}}
   malformed: {steps: [{fault: malformed_json}], after_steps: repeat, result: {x: 1}}
@@ -46,6 +48,7 @@ SOCKET_TOOLS = """
   unavailable_http: {steps: [{fault: status, status: 503, mcp: http}], after_steps: repeat}
 """
 STDIO_TOOLS = """
+  garbage: {steps: [{fault: garbage}], after_steps: repeat}
   exits: {steps: [{fault: server_exit}], after_steps: repeat}
   drips: {steps: [{fault: drip, bytes_per_second: 2000}], after_steps: repeat, result: {x: 1}}
 """
@@ -57,6 +60,8 @@ EVERYWHERE = {
     "rate_limited": "error 429 owed 2000",
     "rate_limited_rpc": "MCPError: Too Many Requests",
     "denied": "error 403 owed None",
+    "expired": "error 401 owed None",
+    "a_little_slow": "{'x': 1}",
     "wrong_id": TIMED_OUT,
     "twice": "{'x': 1}",
     "drift": "RuntimeError: Invalid structured content",
@@ -185,7 +190,7 @@ def test_over_stdio_a_client_makes_this_of_each_fault(stdio_plan: Path, tmp_path
     assert journal.failures == []
 
 
-@pytest.mark.parametrize("tool", ["bad_utf8"])
+@pytest.mark.parametrize("tool", ["bad_utf8", "garbage"])
 def test_bytes_that_are_no_text_kill_a_stdio_session(stdio_plan: Path, tool: str) -> None:
     with pytest.raises(BaseExceptionGroup) as caught:
         call_all(over_stdio(stdio_plan), "auto", [tool])
