@@ -62,7 +62,7 @@ OPENING: Final = (
 MEANINGS: Final = {CHANGED: ": behaviour changed, CI stops here"}
 LOOK: Final = (
     ("goldentrace diff", "the changes, in full"),
-    (f"goldentrace show goldens/{SUITE}/lost-response.jsonl", "a golden, as a timeline"),
+    (f"goldentrace show goldens/{SUITE}/lost-response.jsonl", "a golden, to read"),
     ("goldentrace explain GT402", "what a code means"),
     (f"diff {AGENT} broken/new_key_on_retry.py", "how little it takes"),
 )

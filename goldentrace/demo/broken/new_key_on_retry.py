@@ -17,7 +17,8 @@ from goldentrace import Recorder
 MAX_ATTEMPTS = 3
 BACKOFF_S = 0.2
 
-http = httpx.Client(base_url=os.environ["GOLDENTRACE_TOOLS_URL"], timeout=0.3)
+# trust_env: the tools are on this machine, whatever proxy the environment names for the rest of the world.
+http = httpx.Client(base_url=os.environ["GOLDENTRACE_TOOLS_URL"], timeout=0.3, trust_env=False)
 rec = Recorder()  # writes to the file in $GOLDENTRACE_TRACE; without one the agent runs unrecorded
 
 
