@@ -1,6 +1,7 @@
 """Traces written in a few words, for tests of the pure layers."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from goldentrace.codec.canonical import encode_raw
@@ -23,7 +24,12 @@ from goldentrace.model.profile import Profile
 from goldentrace.model.trace import Trace
 from goldentrace.normalize.pipeline import normalize
 
-CLOCK = "2026-03-01T09:00:{second:06.3f}Z"
+START = datetime(2026, 3, 1, 9, tzinfo=UTC)
+
+
+def clock(second: float) -> str:
+    """The time stamp of an event so many seconds after nine o'clock."""
+    return (START + timedelta(seconds=second)).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 class Run:
@@ -38,7 +44,7 @@ class Run:
 
     def add(self, kind: type, **fields: Any) -> "Run":
         if self.second is not None:
-            fields.setdefault("ts", CLOCK.format(second=self.second))
+            fields.setdefault("ts", clock(self.second))
         if self.turn_number is not None and kind is not TraceStart:
             fields.setdefault("turn", self.turn_number)
         self.events.append(kind(seq=len(self.events), **fields))

@@ -105,7 +105,7 @@ class _Rendering:
     def __init__(self, draw: int) -> None:
         self.random = random.Random(draw)
         self.now = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.random.randrange(10_000_000))
-        self.cwd = f"/srv/{'abcdef'[draw % 6]}{draw % 1000}/work"
+        self.cwd = f"/srv/{'abcdef'[draw % 6]}{draw % 1000}/job"
         self.events: list[AnyEvent] = []
         self.ids: list[dict[str, str]] = []
         self.turn = 0

@@ -152,16 +152,16 @@ def test_without_the_body_of_an_earlier_result_provenance_is_unknown() -> None:
 
 def test_folders_of_the_machine_become_placeholders() -> None:
     def run(home: str, tmp: str) -> Any:
-        trace = Run(cwd=home + "/work", home=home, tmp=tmp)
+        trace = Run(cwd=home + "/job", home=home, tmp=tmp)
         args = {
-            "a": f"{home}/work/x.txt",
+            "a": f"{home}/job/x.txt",
             "b": f"see {home}/.config",
             "c": f"{tmp}/tmpabc{len(home)}/out",
             "d": "/mnt" + home,
         }
         return normal(trace.call("write", args).end())
 
-    one, other = run("/home/ann", "/tmp"), run("/root/of/ci", "/var/tmp")
+    one, other = run("/home/ann", "/tmp"), run("/builds/of/ci", "/var/tmp")
     assert {p: one.operations[0].args[p] for p in ("/a", "/b", "/c")} == {
         p: other.operations[0].args[p] for p in ("/a", "/b", "/c")
     }
