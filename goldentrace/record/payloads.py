@@ -6,18 +6,18 @@ must not write files or change the agent's own objects.
 """
 
 import contextlib
-import functools
 import math
 import os
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
 from goldentrace.codec.canonical import ARGS_DIGITS, MAX_INTEGER_DIGITS, JsonError, canonical, decode, digest, encode
 from goldentrace.errors import ConfigError, Where
+from goldentrace.model.config import RecordPolicy
 from goldentrace.model.event import ABSENT
 from goldentrace.model.profile import Redact
 from goldentrace.normalize.redact import Redactor, is_secret_key
@@ -46,18 +46,16 @@ _REASONING_ROLES: Final = frozenset({"reasoning", "thinking", "analysis"})
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic", enc_hook=lambda value: _stand_in(value))  # noqa: PLW0108 - defined below
 
 
-class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StoragePolicy(RecordPolicy, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What may be stored at all. redact: the detectors of secrets and the user's own rules."""
 
-    results: Literal["keep", "hash"] = "keep"
-    messages: Literal["keep", "drop"] = "keep"
     redact: Redact = Redact()
 
 
-def read_storage(text: str | None) -> Storage:
+def read_storage(text: str | None) -> StoragePolicy:
     """Return what GOLDENTRACE_RECORD says (a JSON object). Raises: ConfigError."""
     try:
-        return msgspec.json.decode(text, type=Storage) if text else Storage()
+        return msgspec.json.decode(text, type=StoragePolicy) if text else StoragePolicy()
     except msgspec.DecodeError as error:
         raise ConfigError(
             f"not valid: {error}",
@@ -78,13 +76,13 @@ class Payloads:
     """Makes values recordable. storage: what may be kept; own: the user's redaction, applied to each plain value as
     well."""
 
-    def __init__(self, storage: Storage, own: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, storage: StoragePolicy, own: Callable[[Any], Any] | None = None) -> None:
         self.storage = storage
         self._own = own
         self._redactor = Redactor(storage.redact)
         self._has_rules = bool(storage.redact.rules)
         self._numbers: dict[str, int] = {}
-        self._harmless_names: set[str] = set()
+        self._names: dict[str, bool] = {}
         self.reset_lock()
 
     def reset_lock(self) -> None:
@@ -136,31 +134,39 @@ class Payloads:
 
     def _has_secret(self, value: Any, marks: tuple[str, ...], key: str | None) -> bool:
         """Does a redactor find anything in a plain value? marks: those of the whole document; a string is searched only
-        if it holds one of them, or if its key makes it a secret. Ten times as fast as redacting, which most values need
-        not."""
+        if it holds one of them, or if its key makes it a secret. Cheaper than redacting, which most values need not.
+        """
         kind = type(value)
-        if kind is str:
-            is_searched = self._has_rules or (key is not None and _is_secret_key(key)) or _holds(value, marks)
-            return is_searched and bool(self._redactor.find(value, key))
         if kind is dict:
+            names = self._names
             for name, item in value.items():
-                if name not in self._harmless_names and self._is_secret_name(name):
-                    return True
-                if type(item) is not int and self._has_secret(item, marks, name):
+                is_secret = names.get(name)
+                if is_secret is None:
+                    if self._redactor.find(name):
+                        return True
+                    is_secret = self._remember(name)
+                kind = type(item)
+                if kind is str:
+                    if (is_secret or _holds(item, marks) or self._has_rules) and self._redactor.find(item, name):
+                        return True
+                elif (kind is dict or kind is list) and self._has_secret(item, marks, name):
                     return True
         elif kind is list:
             for item in value:
                 if self._has_secret(item, marks, key):
                     return True
+        elif kind is str:
+            is_searched = self._has_rules or (key is not None and is_secret_key(key)) or _holds(value, marks)
+            return is_searched and bool(self._redactor.find(value, key))
         return False
 
-    def _is_secret_name(self, name: str) -> bool:
-        """Is a secret in the name of a field? The same names come again and again: what is harmless is remembered."""
-        if self._redactor.find(name):
-            return True
-        if len(name) < 64 and len(self._harmless_names) < MAX_REMEMBERED_NAMES:
-            self._harmless_names.add(name)
-        return False
+    def _remember(self, name: str) -> bool:
+        """Is any text under this name of a field a secret? The same names, harmless by themselves, come again and
+        again."""
+        is_secret = is_secret_key(name)
+        if len(name) < 64 and len(self._names) < MAX_REMEMBERED_NAMES:
+            self._names[name] = is_secret
+        return is_secret
 
 
 def _holds(text: str, marks: tuple[str, ...]) -> bool:
@@ -169,9 +175,6 @@ def _holds(text: str, marks: tuple[str, ...]) -> bool:
         if mark in low:
             return True
     return False
-
-
-_is_secret_key: Final = functools.lru_cache(maxsize=1024)(is_secret_key)
 
 
 def is_reasoning_role(role: str) -> bool:

@@ -42,7 +42,7 @@ from goldentrace.record.attempt import Attempt
 from goldentrace.record.calls import GivenId
 from goldentrace.record.failures import classify
 from goldentrace.record.limits import LIMITS_VARIABLE, LimitReached, Limits, Meter, read_limits
-from goldentrace.record.payloads import STORAGE_VARIABLE, Payloads, read_storage
+from goldentrace.record.payloads import STORAGE_VARIABLE, Payloads, StoragePolicy, read_storage
 from goldentrace.record.session import TRACE_VARIABLE, Session
 from goldentrace.record.statements import Statements, check
 from goldentrace.record.tools import make_tool
@@ -298,7 +298,7 @@ def _first_of(group: BaseExceptionGroup[Any]) -> BaseException:
     return error
 
 
-def _storage(*, keep_results: bool, keep_messages: bool) -> Any:
+def _storage(*, keep_results: bool, keep_messages: bool) -> StoragePolicy:
     """What may be stored: the stricter of the agent's own word and the runner's."""
     told = read_storage(os.environ.get(STORAGE_VARIABLE))
     results: Literal["keep", "hash"] = told.results if keep_results else "hash"

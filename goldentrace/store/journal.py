@@ -28,7 +28,6 @@ from typing import Final
 
 import msgspec
 
-from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.codec.trace import encode_event
 from goldentrace.model.event import Event, TraceEnd, TraceStart
 from goldentrace.store import claim
@@ -366,27 +365,3 @@ def _close_with_process(journal: Journal) -> None:
     from multiprocessing import util
 
     util.Finalize(None, journal.close, exitpriority=0)
-
-
-def end_plain_file(path: Path, event: TraceEnd = UNKNOWN_END, clock: Clock = time) -> bool:
-    """Write the trace_end that a child without a recorder left out, and return whether one was written.
-
-    Not where there is one, where the tail is torn, or where a later line has a `seq`: whoever numbers its lines ends
-    its file itself, and a recorder that did not was killed or broken, which must stay visible. Raises: OSError.
-    """
-    last = claim.read_last_line(path)
-    try:
-        fields = decode(last)
-    except JsonError:
-        return False
-    is_alone = claim.read_head(path) == last
-    if not isinstance(fields, dict) or fields.get("type") == "trace_end" or ("seq" in fields and not is_alone):
-        return False
-    moment = read_clock(clock)
-    event = msgspec.structs.replace(event, ts=format_time(moment.time_ns), mono_ns=moment.mono_ns)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-    try:
-        os.write(descriptor, (b"" if last.endswith(b"\n") else b"\n") + encode_event(event))
-    finally:
-        os.close(descriptor)
-    return True

@@ -21,14 +21,14 @@ from goldentrace.codec.canonical import canonical, decode, digest
 from goldentrace.errors import ConfigError
 from goldentrace.model.profile import Redact, RedactionRule
 from goldentrace.normalize.redact import Redactor
-from goldentrace.record.payloads import MAX_DEPTH, Payloads, Storage, read_storage
+from goldentrace.record.payloads import MAX_DEPTH, Payloads, StoragePolicy, read_storage
 
 KEY = "sk-proj-abcdefghijklmnopqrstuvwx"
 OTHER_KEY = "sk-proj-zyxwvutsrqponmlkjihgfedc"
 
 
 def written(value: Any, payloads: Payloads | None = None) -> Any:
-    return decode((payloads or Payloads(Storage())).raw(value))
+    return decode((payloads or Payloads(StoragePolicy())).raw(value))
 
 
 @dataclasses.dataclass
@@ -157,7 +157,7 @@ def test_json_is_recorded_as_it_is(value: Any) -> None:
 
 
 def test_a_secret_never_gets_through_and_equal_ones_stay_equal() -> None:
-    payloads = Payloads(Storage())
+    payloads = Payloads(StoragePolicy())
     assert written({"key": KEY, "note": f"use {KEY} or {OTHER_KEY}"}, payloads) == {
         "key": "<secret:1>", "note": "use <secret:1> or <secret:2>",
     }  # fmt: skip
@@ -184,7 +184,7 @@ MIXED = st.recursive(
 
 @given(st.lists(MIXED, min_size=1, max_size=4))
 def test_the_fast_way_finds_what_the_detectors_find(values: list[Any]) -> None:
-    payloads, redactor, numbers = Payloads(Storage()), Redactor(), dict[str, int]()
+    payloads, redactor, numbers = Payloads(StoragePolicy()), Redactor(), dict[str, int]()
     for value in values:
         ordered = decode(canonical(value))  # numbers are given in the order of the sorted keys
         assert written(value, payloads) == redactor.redact_value(ordered, numbers)
@@ -192,7 +192,7 @@ def test_the_fast_way_finds_what_the_detectors_find(values: list[Any]) -> None:
 
 def test_the_users_rules_count_too() -> None:
     rules = [RedactionRule(name="card", pattern=r"\b\d{16}\b"), RedactionRule(name="test key", allow=KEY)]
-    payloads = Payloads(Storage(redact=Redact(rules=rules)))
+    payloads = Payloads(StoragePolicy(redact=Redact(rules=rules)))
     assert written(["4111111111111111", KEY, OTHER_KEY], payloads) == ["<secret:1>", KEY, "<secret:2>"]
 
 
@@ -200,7 +200,7 @@ def test_the_agents_own_redaction_is_applied_beside_the_detectors() -> None:
     def hide(value: Any) -> Any:
         return {**value, "name": "-"} if isinstance(value, dict) else value
 
-    payloads = Payloads(Storage(), hide)
+    payloads = Payloads(StoragePolicy(), hide)
     assert written({"name": "Ada", "key": KEY}, payloads) == {"name": "-", "key": "<secret:1>"}
     assert written(Order("o1"), payloads) == {"order_id": "o1", "lines": [1, 2], "name": "-"}
 
@@ -237,14 +237,14 @@ def test_hidden_reasoning_is_dropped_from_values(value: Any, left: Any) -> None:
     ],
 )
 def test_of_a_message_only_its_text_is_taken(role: str, content: Any, text: str | None) -> None:
-    assert Payloads(Storage()).message(role, content) == text
+    assert Payloads(StoragePolicy()).message(role, content) == text
 
 
 # --- what may be stored ----------------------------------------------------------------------------------------------
 
 
 def test_results_by_digest_are_equal_for_equal_values() -> None:
-    payloads = Payloads(Storage(results="hash"))
+    payloads = Payloads(StoragePolicy(results="hash"))
     first, second = payloads.result({"a": 1.0, "b": 2}), payloads.result({"b": 2, "a": 1})
     assert bytes(first.value) == b""
     assert first.digest == second.digest == digest(canonical({"a": 1, "b": 2}), 16)
@@ -253,11 +253,11 @@ def test_results_by_digest_are_equal_for_equal_values() -> None:
 
 
 def test_messages_may_be_left_out() -> None:
-    assert Payloads(Storage(messages="drop")).message("user", "hello") is None
+    assert Payloads(StoragePolicy(messages="drop")).message("user", "hello") is None
 
 
 def test_what_may_be_stored_is_read_from_the_environment() -> None:
-    assert read_storage(None) == read_storage("") == Storage()
+    assert read_storage(None) == read_storage("") == StoragePolicy()
     text = '{"results": "hash", "messages": "drop", "redact": {"rules": [{"name": "n", "pattern": "x"}]}}'
     stored = read_storage(text)
     assert (stored.results, stored.messages, stored.redact.rules[0].pattern) == ("hash", "drop", "x")

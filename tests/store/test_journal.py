@@ -21,7 +21,7 @@ from goldentrace.model.event import Message, ToolCall, ToolResult, TraceEnd, Tra
 from goldentrace.model.trace import Trace
 from goldentrace.store.claim import shard_paths
 from goldentrace.store.clock import Moment, format_time
-from goldentrace.store.journal import Journal, end_plain_file
+from goldentrace.store.journal import Journal
 
 HEADER = TraceStart(format="goldentrace/1", trace_id="run-1")
 END = TraceEnd(outcome="success", stop_reason="final_answer")
@@ -325,50 +325,6 @@ def test_lines_of_another_writer_are_counted_and_hashed(tmp_path: Path) -> None:
     assert trace.incomplete is None
     assert trace.end is not None
     assert trace.end.events == 4
-
-
-def plain(*lines: str) -> bytes:
-    return "".join(line + "\n" for line in ('{"type":"trace_start","format":"goldentrace/1"}', *lines)).encode()
-
-
-@pytest.mark.parametrize(
-    ("content", "is_ended"),
-    [
-        (plain('{"type":"message","role":"user","text":"a"}'), True),
-        (plain('{"type":"message","role":"user","text":"a"}').rstrip(), True),
-        (plain(), True),
-        (plain().replace(b"}", b',"seq":1}'), True),
-        (plain('{"type":"message","seq":2,"role":"user"}'), False),
-        (plain('{"type":"trace_end","outcome":"success","stop_reason":"final_answer"}'), False),
-        (plain() + b'{"type":"mess', False),
-        (b"", False),
-    ],
-    ids=["plain", "no line feed", "only a start", "numbered start", "a recorder's", "ended", "torn", "empty"],
-)
-def test_the_end_is_added_for_a_child_without_a_recorder(content: bytes, is_ended: bool, tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    path.write_bytes(content)
-    assert end_plain_file(path) is is_ended
-    if is_ended:
-        end = read(path).end
-        assert end is not None
-        assert (end.outcome, end.stop_reason) == ("unknown", "unknown")
-        assert end.mono_ns is not None
-    else:
-        assert path.read_bytes() == content
-
-
-def test_a_broken_recording_is_not_given_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, said = tmp_path / "run.jsonl", Sayings()
-    path.write_bytes(plain())
-    journal = Journal(path, HEADER, say=said)
-    journal.append(message())
-    monkeypatch.setattr(os, "write", failing(OSError(errno.ENOSPC, "No space left on device")))
-    journal.append(message())
-    monkeypatch.undo()
-    journal.close()
-    assert not end_plain_file(path)
-    assert read(path).incomplete is not None
 
 
 # --- failures --------------------------------------------------------------------------------------------------------
