@@ -55,7 +55,7 @@ VARIANTS: Final = (
 )
 
 OPENING: Final = (
-    "A refund agent and its bad days, offline. agent.py looks an order up, refunds it and tells the customer. Its "
+    "A refund agent on bad days, offline: it looks an order up, refunds it and tells the customer (agent.py). Its "
     "tools are a real HTTP server on this machine, which asks it to wait (429 with Retry-After), fails (503), or does "
     "the work and loses the response."
 )
@@ -119,12 +119,17 @@ def copy_example(folder: Path) -> Path:
 
 def _name_interpreter(config: Path) -> None:
     """Have the example's commands start this Python, where `python` is another one: that may lack goldentrace."""
-    found = shutil.which(PYTHON)
-    if found is not None and Path(found) == Path(sys.executable):
+    if _is_first_on_path(Path(sys.executable).parent, PYTHON):
         return
     text = config.read_text("utf-8")
     command = json.dumps([sys.executable, AGENT])  # JSON is YAML, whatever the path holds
     write_atomically(config, text.replace(f"command: {PYTHON} {AGENT}", f"command: {command}").encode())
+
+
+def _is_first_on_path(folder: Path, program: str) -> bool:
+    """Is the program of that folder the one that a shell would start?"""
+    found = shutil.which(program)
+    return found is not None and Path(found).parent == folder
 
 
 @contextlib.contextmanager
@@ -205,6 +210,9 @@ class Story:
 
     def _end(self) -> None:
         self._head("All as it should be. The folder is yours, with the correct agent in place:")
+        programs = Path(sys.executable).parent
+        if not _is_first_on_path(programs, "goldentrace"):
+            self._put(f"{INDENT}export PATH={shlex.quote(str(programs))}:$PATH")
         self._put(f"{INDENT}cd {shlex.quote(self.shown)}")
         widest = max(len(command) for command, _ in LOOK)
         for command, what in LOOK:

@@ -13,7 +13,7 @@ from goldentrace.cli.output import Output
 from goldentrace.codec.config import read_config, split_command
 from goldentrace.errors import ConfigError, InfrastructureError
 from tests.conftest import Cli
-from tests.demo.conftest import ROOT, Told
+from tests.demo.conftest import BIN, ROOT, Told
 
 EXAMPLE = ROOT / "goldentrace" / "demo"
 BROKEN = {
@@ -22,6 +22,11 @@ BROKEN = {
     "forgets_to_look": ("lost-response", "GT203"),
 }
 """Variant -> its scenario and the first code of its report: fixed before any of them was run."""
+
+AS_TOLD = dict.fromkeys(("refund", "check"), (0, "", "", ())) | {
+    scenario: (2, "", "", (first,)) for scenario, first in BROKEN.values()
+}
+"""What each command of the story comes to, by its argument."""
 
 
 # -- the story ---------------------------------------------------------------------------------------------------------
@@ -139,6 +144,19 @@ def test_where_python_is_another_one_the_commands_name_this_one(
     config = read_config(((copied / "goldentrace.yaml").read_bytes(), "goldentrace.yaml")).config
     commands = [split_command(scenario.command or "") for scenario in config.scenarios.values()]
     assert commands == [[sys.executable, "agent.py"]] * 4
+
+
+def test_where_the_shell_would_not_find_goldentrace_the_last_lines_say_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "_run", lambda words, *, width: demo.Ran(*AS_TOLD[words[1] if words[1:] else words[0]]))
+    line = f"   export PATH={BIN}:$PATH\n"
+    place = demo.copy_example(tmp_path / "copy")
+    for path, is_said in ((tmp_path, True), (BIN, False)):
+        monkeypatch.setenv("PATH", str(path))
+        with demo._inside(place):
+            demo.Story(Output(), "copy").tell()
+        assert (line in capfd.readouterr().out) == is_said
 
 
 # -- a story that goes otherwise ---------------------------------------------------------------------------------------
