@@ -4,6 +4,7 @@ The only place that catches every exception and that writes errors. It must not 
 heavy is imported here: `--version` does not even need click.
 """
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
@@ -30,9 +31,25 @@ def run(arguments: list[str] | None = None) -> int:
         _write(f"{PROGRAM} {__version__}\n")
         code = OK
     else:
-        code = _guarded(arguments)
+        code = _without_collector(arguments)
     _flush()
     return code
+
+
+def _without_collector(arguments: list[str]) -> int:
+    """Run a command without the collector of cyclic garbage, which a server needs and nothing else.
+
+    A diff of two traces of 200,000 events makes millions of objects and frees none before its end: the collector took
+    1.3 of its 3.7 s of CPU, for the same peak of memory.
+    """
+    is_paused = gc.isenabled() and arguments[:1] != ["serve"]
+    if is_paused:
+        gc.disable()
+    try:
+        return _guarded(arguments)
+    finally:
+        if is_paused:
+            gc.enable()
 
 
 def _guarded(arguments: list[str]) -> int:

@@ -42,7 +42,7 @@ def normalize(
         place_in_time(normal, side.trace)
     if explain:
         return _explain(normal, output)
-    data = encode_golden(normal, kind="golden" if side.trace is None else "normalized")
+    data = encode_golden(normal, kind=side.kind or "normalized")
     if target is None:
         output.put_bytes(data)
     else:

@@ -33,7 +33,7 @@ def show(file: str, project: Project, reading: Reading, output: Output, *, follo
     """
     side = read_side(file, reading)
     if output.format == "json":
-        kind = "golden" if side.trace is None else "normalized"
+        kind = side.kind or "normalized"
         output.put_json(
             {"command": "show", "path": side.path, "events": golden_lines(_normal(side, project), kind=kind)}
         )

@@ -23,6 +23,7 @@ from goldentrace.normalize.redact import Redactor
 from goldentrace.store.atomic import hold_lock, write_atomically
 from goldentrace.store.layout import Layout
 from goldentrace.store.profiles import LoadedProfile
+from goldentrace.store.sides import kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +131,7 @@ def format_golden(data: bytes, shown: str, redactor: Redactor | None = None) -> 
     Raises: InputError where it is no golden, or damaged (a conflict marker, a torn line), naming the line.
     """
     normal = read_golden(data, shown)
-    is_timed = b'"kind":"normalized"' in data.partition(b"\n")[0].replace(b" ", b"")
-    canonical = encode_golden(normal, kind="normalized" if is_timed else "golden")
+    canonical = encode_golden(normal, kind=kind_of(data))
     return Formatted(shown, data, canonical, tuple(_secrets(data, redactor or Redactor())))
 
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from goldentrace.codec.canonical import decode
 from goldentrace.codec.golden import is_golden, read_golden
+from goldentrace.codec.trace import BOM
 from goldentrace.diff.differ import CompareOptions, as_golden, compare
 from goldentrace.errors import InputError, NotComparableError, Where
 from goldentrace.model.change import Comparison
@@ -38,12 +40,14 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One file. golden: what it holds if it is a golden, else trace; sha256: of its bytes, where it is a golden."""
+    """One file. golden: what it holds if it is a golden, else trace; sha256: of its bytes, kind: of its header, where
+    it is a golden."""
 
     path: str
     golden: NormalTrace | None = None
     trace: Trace | None = None
     sha256: str | None = None
+    kind: str | None = None
 
 
 def read_side(path: str | Path, reading: Reading | None = None, *, shown: str | None = None) -> Side:
@@ -59,8 +63,15 @@ def read_side(path: str | Path, reading: Reading | None = None, *, shown: str | 
     _refuse_conflict(document)
     if reading.format is None and is_golden(document.head.data):
         data = document.read()
-        return Side(document.name, golden=read_golden(data, document.name), sha256=hashlib.sha256(data).hexdigest())
+        golden = read_golden(data, document.name)
+        return Side(document.name, golden=golden, sha256=hashlib.sha256(data).hexdigest(), kind=kind_of(data))
     return Side(document.name, trace=one_trace(document, reading))
+
+
+def kind_of(data: bytes) -> str:
+    """Return what the header of a golden says that it is: `golden` or `normalized`. data: of one that was read."""
+    first = data.removeprefix(BOM).lstrip().partition(b"\n")[0]
+    return str(decode(first)["kind"])
 
 
 def _refuse_conflict(document: Document) -> None:
