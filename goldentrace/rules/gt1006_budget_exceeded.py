@@ -1,9 +1,9 @@
 """GT1006 budget-exceeded: a run used more than its scenario allows.
 
 What it finds: more tool calls in all or of one tool, attempts, wall time, tokens, cost, writes or destructive calls
-than the
-    scenario's `budgets:` name.
-Why it matters: a prompt or model change that costs five more calls is invisible in the answer and visible on the bill.
+    than the scenario's `budgets:` allow.
+Why it matters: a prompt or model change that costs five more calls is invisible in the answer and visible on the
+    bill.
 Example: budgets {tool_calls: 5} and a run of six calls by the model.
 Not a finding: retries by the harness, the SDK or the transport do not count as tool calls of the model; they count as
     attempts.
@@ -33,20 +33,19 @@ def budget_exceeded(subject: Subject) -> Iterator[Finding | Unchecked]:
         if allowed is not None:
             yield from _check(subject, name, allowed)
     counts: Counter[str] = Counter()
-    for operation in subject.model_operations():
-        counts[operation.tool_name] += 1
-        allowed = per_tool.get(operation.tool_name)
-        if allowed is not None and counts[operation.tool_name] == allowed + 1:
-            total = sum(other.tool_name == operation.tool_name for other in subject.model_operations())
-            yield _over(f"tools.{operation.tool_name}", total, allowed, operation.first.call_line, operation.label)
+    totals = Counter(ask.tool_name for ask in subject.asks)
+    for ask in subject.asks:
+        counts[ask.tool_name] += 1
+        allowed = per_tool.get(ask.tool_name)
+        if allowed is not None and counts[ask.tool_name] == allowed + 1:
+            yield _over(f"tools.{ask.tool_name}", totals[ask.tool_name], allowed, ask.line, ask.label)
 
 
 def _check(subject: Subject, name: str, allowed: float) -> Iterator[Finding | Unchecked]:
     if name == "tool_calls":
-        calls = list(subject.model_operations())
-        if len(calls) > allowed:
-            over = calls[int(allowed)]
-            yield _over(name, len(calls), allowed, over.first.call_line, over.label)
+        if len(subject.asks) > allowed:
+            over = subject.asks[int(allowed)]
+            yield _over(name, len(subject.asks), allowed, over.line, over.label)
     elif name == "attempts":
         for operation in subject.operations:
             tries = operation.attempts
@@ -103,8 +102,8 @@ def _check_access(subject: Subject, name: str, allowed: float) -> Iterator[Findi
     over = None
     for operation in subject.operations:
         tool = subject.tool(operation.tool_name)
-        is_counted = tool.destructive if name == "destructive" else operation.access == "write"
-        if name == "writes" and operation.access is None:
+        is_counted = tool.destructive if name == "destructive" else subject.access(operation) == "write"
+        if name == "writes" and subject.access(operation) is None:
             unknown.add(operation.tool_name)
         count += is_counted
         if is_counted and count == allowed + 1:

@@ -3,7 +3,8 @@
 What it finds: a call that no result answers, or only with the status `unfinished`.
 Why it matters: a sibling whose outcome is unknown may have taken effect; the model goes on without knowing.
 Example: three calls of one batch, two results.
-Not a finding: a call that was still open when the recording itself was cut off (the trace says that it is incomplete).
+Not a finding: a call that was still open when the recording itself was cut off (the trace says that it is
+    incomplete).
 Options: none.
 Needs: nothing.
 References: providers reject a request in which a tool call has no result.
