@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from goldentrace.record.turn import Turn
 
 MAX_REMEMBERED_CALLS: Final = 10_000
-"""Finished calls that a decision may still name by id; an agent decides about what it has just seen."""
+MAX_REMEMBERED_BYTES: Final = 16 << 20
+"""Calls, and bytes of their arguments, that a decision may still name by id; an agent decides about what it has just
+seen, and what it forgot must not fill its memory."""
 
 
 class Operation:
@@ -106,6 +108,7 @@ class Calls:
         self._scope: contextvars.ContextVar[Scope] = contextvars.ContextVar("goldentrace_scope")
         self.open_turns: list[Turn] = []
         self._remembered: OrderedDict[str, Call] = OrderedDict()
+        self._remembered_bytes = 0
         self._named: dict[str, Operation] = {}
         self._waiting: dict[tuple[str, str], Retry] = {}
         self._last_failed: dict[str, Call] = {}
@@ -188,9 +191,17 @@ class Calls:
             if retry is not None and retry.call.operation is call.operation:
                 retry.is_taken = True
         with self.lock:
+            self._forget(self._remembered.pop(call.call_id, None))
             self._remembered[call.call_id] = call
-            if len(self._remembered) > MAX_REMEMBERED_CALLS:
-                self._remembered.popitem(last=False)
+            self._remembered_bytes += memoryview(call.args).nbytes
+            while len(self._remembered) > MAX_REMEMBERED_CALLS or (
+                self._remembered_bytes > MAX_REMEMBERED_BYTES and len(self._remembered) > 1
+            ):
+                self._forget(self._remembered.popitem(last=False)[1])
+
+    def _forget(self, call: Call | None) -> None:
+        if call is not None:
+            self._remembered_bytes -= memoryview(call.args).nbytes
 
     def end(self, call: Call, *, is_failed: bool) -> None:
         """Note how an attempt ended."""

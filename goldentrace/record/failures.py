@@ -67,6 +67,7 @@ _BY_CLASS: Final[dict[str, Failure]] = {
     "aiohttp.ConnectionTimeoutError": _TIMEOUT_UNSENT, "aiohttp.ServerTimeoutError": _TIMEOUT,
     "aiohttp.ClientConnectorDNSError": _DNS, "aiohttp.ClientConnectorError": _CONNECT,
     "aiohttp.ServerDisconnectedError": _EMPTY, "aiohttp.ClientOSError": _RESET, "aiohttp.ClientPayloadError": _PARTIAL,
+    "aiohttp.ContentLengthError": _PARTIAL, "aiohttp.ContentEncodingError": _PROTOCOL,
     "aiohttp.ContentTypeError": _MALFORMED, "aiohttp.ClientResponseError": _PROTOCOL,
     "openai.APITimeoutError": _TIMEOUT, "anthropic.APITimeoutError": _TIMEOUT,
     "pydantic.ValidationError": _SCHEMA, "pydantic_core.ValidationError": _SCHEMA,
@@ -76,7 +77,7 @@ _BY_CLASS: Final[dict[str, Failure]] = {
 
 _LOOKED_INTO: Final = frozenset({
     "requests.ConnectionError", "requests.ChunkedEncodingError", "urllib3.ProtocolError", "httpx.ConnectError",
-    "httpx.NetworkError",
+    "httpx.NetworkError", "aiohttp.ClientPayloadError",
 })  # fmt: skip
 """Wrappers whose inner exception says more than they do: requests raises ConnectionError for a hang after the headers,
 for a reset, an empty reply, a refused connection and an unknown host alike."""
@@ -215,6 +216,8 @@ def _names(error: BaseException) -> list[str]:
 
 
 def _http_of(error: BaseException) -> tuple[int | None, Mapping[str, Any] | None]:
+    if error.__cause__ is not None and "aiohttp.HttpProcessingError" in _names(error.__cause__):
+        return None, None  # aiohttp gives a reply that is no HTTP the status 400, which nobody sent
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):  # botocore
         metadata = response.get("ResponseMetadata")

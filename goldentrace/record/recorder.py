@@ -284,8 +284,8 @@ class Recorder(Statements):
 
     def attempt(self) -> Attempt:
         """Return a context manager for one try of a retry loop inside a tool: each `with rec.attempt():` after the
-        first is the call's next attempt. A loop around a tool needs none of it: after `rec.decision("retry")` the next
-        call of that tool is the next attempt. Entering raises LimitReached.
+        first is the call's next attempt, one at a time. A loop around a tool needs none of it: after
+        `rec.decision("retry")` the next call of that tool is the next attempt. Entering raises LimitReached.
         """
         return Attempt(self._session)
 

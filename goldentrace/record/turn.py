@@ -34,7 +34,7 @@ class Turn:
         self._session = session
         self._fields = fields
         self._outer = Scope()
-        self._is_written = False
+        self._is_begun = self._is_written = False
         self.number: int | None = None
         self.inner = self._outer
 
@@ -79,14 +79,17 @@ class Turn:
             self._take_usage(stated["usage"])
 
     def write(self) -> None:
-        """Write the line, if it is not there yet."""
-        with self._session.calls.lock:
-            if self._is_written:
-                return
-            self._is_written = True
-            self.number = self._session.next_turn()
-        event = ModelTurn(turn=self.number, agent=self.inner.agent, **self._fields)
-        self._session.append(event)
+        """Write the line, if it is not there yet. Whoever comes meanwhile waits: its own line must not stand before
+        it."""
+        if self._is_written:
+            return
+        session = self._session
+        with session.calls.lock:
+            if not self._is_begun:  # begun, not written: a signal handler interrupts this very thread
+                self._is_begun = True
+                self.number = session.next_turn()
+                session.append(ModelTurn(turn=self.number, agent=self.inner.agent, **self._fields))
+                self._is_written = True
 
     def _take_usage(self, usage: Usage) -> None:
         self._session.take_usage(usage, self)

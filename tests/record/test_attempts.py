@@ -13,6 +13,7 @@ import pytest
 from goldentrace import LimitReached
 from goldentrace.model.profile import Profile
 from goldentrace.normalize.pipeline import normalize
+from goldentrace.replay.clock import VirtualClock
 from tests.record.conftest import Run
 
 MakeTool = Callable[..., Callable[..., Any]]
@@ -92,6 +93,25 @@ def test_a_retry_may_follow_from_a_result(run: Run) -> None:
         "call poll 3 harness", "result 3 ok",
     ]  # fmt: skip
     assert run.events("tool_result")[0]["owed_ms"] == 2000
+
+
+def test_waits_are_exact_by_a_virtual_clock(run: Run, fails_then: MakeTool) -> None:
+    clock = VirtualClock()
+
+    def agent() -> None:
+        with run.recorder(clock=clock) as recorder:
+            charge = recorder.wrap_tools({"charge": fails_then(TimeoutError(), TimeoutError())})["charge"]
+            for delay_ms in (60_000, 120_000, 0):
+                try:
+                    charge(order_id="o1")
+                except TimeoutError:
+                    recorder.decision("retry", delay_ms=delay_ms)
+                    clock.sleep(delay_ms / 1000)
+
+    agent()
+    calls, results = run.trace.calls(), run.trace.results()
+    gaps_ns = [(after.mono_ns or 0) - (before.mono_ns or 0) for before, after in zip(results, calls[1:], strict=False)]
+    assert gaps_ns == [60_000_000_000, 120_000_000_000]
 
 
 def test_without_a_decision_the_next_call_is_another_one(run: Run, fails_then: MakeTool) -> None:
@@ -418,6 +438,21 @@ def test_a_decision_may_name_its_call(run: Run, fails_then: MakeTool) -> None:
         charge(order_id="o1")
     assert [event["call_id"] for event in run.events("decision")] == [second["call_id"], first["call_id"], "unknown-id"]
     assert operations(run) == [[("charge", 1), ("charge", 2)], [("charge", 1)]]
+
+
+def test_what_was_long_ago_is_forgotten_and_nothing_else(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("goldentrace.record.calls.MAX_REMEMBERED_BYTES", 5_000)
+    with run.recorder() as recorder:
+        for number in range(10):
+            call_id = recorder.call("t", {"text": "x" * 1000}, call_id=f"c{number}")
+            recorder.result(call_id, error=TimeoutError())
+        calls = recorder._session.calls
+        assert [calls.find(f"c{number}") is not None for number in range(10)] == [False] * 6 + [True] * 4
+        recorder.call("t", {"text": "x" * 9000}, call_id="huge")
+        assert calls.find("huge") is not None
+        assert calls.find("c9") is None
+        recorder.decision("retry", "c0")
+    assert run.events("decision")[0]["call_id"] == "c0"
 
 
 # --- calls that are not wrapped --------------------------------------------------------------------------------------

@@ -75,6 +75,15 @@ URLLIB3_TIMEOUT = made(URLLIB3, "TimeoutError", HTTP_ERROR)
 CLIENT_OS_ERROR = made(AIOHTTP, "ClientOSError", OSError)
 
 
+BAD_MESSAGE = made("aiohttp.http_exceptions", "BadHttpMessage", made("aiohttp.http_exceptions", "HttpProcessingError"))
+PAYLOAD_ERROR = made(AIOHTTP, "ClientPayloadError")
+
+
+def with_status(error: BaseException, status: int) -> BaseException:
+    error.status = status  # type: ignore[attr-defined]
+    return error
+
+
 def max_retry(reason: BaseException) -> BaseException:
     error = MAX_RETRY("retries")
     error.reason = reason
@@ -99,7 +108,10 @@ def max_retry(reason: BaseException) -> BaseException:
         (CLIENT_OS_ERROR(104, "x"), "error", "reset", None),
         (made(AIOHTTP, "ClientConnectorError", CLIENT_OS_ERROR)(111, "x"), "error", "connect", False),
         (made(AIOHTTP, "ClientConnectorDNSError", CLIENT_OS_ERROR)(111, "x"), "error", "dns", False),
-        (made(AIOHTTP, "ClientPayloadError")("x"), "error", "partial_body", None),
+        (PAYLOAD_ERROR("x"), "error", "partial_body", None),
+        (caused(PAYLOAD_ERROR("x"), ConnectionResetError(104, "x")), "error", "reset", None),
+        (caused(PAYLOAD_ERROR("x"), made("aiohttp.http_exceptions", "ContentEncodingError", BAD_MESSAGE)("x")), "error", "protocol", None),
+        (caused(with_status(made(AIOHTTP, "ClientResponseError")("x"), 400), BAD_MESSAGE("x")), "error", "protocol", None),
         (made(AIOHTTP, "SocketTimeoutError", made(AIOHTTP, "ServerTimeoutError", TimeoutError))(), "timeout", "timeout", None),
         (made("openai", "APITimeoutError")("x"), "timeout", "timeout", None),
         (caused(made("openai", "APIConnectionError")("x"), httpx.ReadError("x")), "error", "reset", None),

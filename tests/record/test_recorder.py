@@ -289,6 +289,31 @@ def test_a_request_that_failed_before_any_answer_is_no_turn(run: Run) -> None:
     assert [event["turn"] for event in run.events("model_turn")] == [1]
 
 
+def test_threads_that_begin_a_turn_together_stand_behind_its_line(run: Run) -> None:
+    with run.recorder() as recorder:
+        tool = recorder.tool(name="t")(lambda: None)
+        for _ in range(30):
+            barrier = threading.Barrier(4)
+
+            def work(barrier: threading.Barrier = barrier) -> None:
+                barrier.wait()
+                tool()
+
+            with recorder.turn():
+                threads = [threading.Thread(target=work) for _ in range(4)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+    opened: set[int] = set()
+    for event in run.events():
+        if event["type"] == "model_turn":
+            opened.add(event["turn"])
+        elif event["type"] == "tool_call":
+            assert event["turn"] in opened
+    assert opened == set(range(1, 31))
+
+
 def test_agents_have_their_own_name_and_share_the_numbers_of_turns(run: Run) -> None:
     with run.recorder(agent="planner") as recorder, recorder.turn():
         recorder.call("delegate", {})

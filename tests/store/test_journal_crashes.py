@@ -105,7 +105,9 @@ def kill_while_writing(path: Path, size: int, after_events: int) -> tuple[int, l
     acknowledged = b""
     try:
         while acknowledged.count(b"\n") < after_events:
-            acknowledged += os.read(read_end, 65536)
+            more = os.read(read_end, 65536)
+            assert more, "the writer ended by itself"
+            acknowledged += more
         time.sleep((after_events * 7919 % 97) / 97 * 0.002)  # at any point of a write, not right after one
     finally:
         writer.send_signal(signal.SIGKILL)
