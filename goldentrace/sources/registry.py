@@ -27,6 +27,8 @@ MODULES: Final = (
     "offtrack",
     "openai_chat",
     "openai_responses",
+    "openinference",
+    "otel_genai",
     "pydantic_ai",
     "tau2_bench",
     "tau_bench",
