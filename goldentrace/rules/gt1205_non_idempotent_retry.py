@@ -46,8 +46,8 @@ def _check(subject: Subject, write: Write, done: set[int]) -> Iterator[Finding]:
         how = "without an idempotency key" if other is None else "with another idempotency key"
         how_first = write.attempt.error_class or write.attempt.status
         yield finding(
-            CODE, f"{write.operation.label} may have taken effect ({how_first}), and was made again by the {attempt.origin} "
-            f"{how}",
+            CODE, f"{write.operation.label} may have taken effect ({how_first}), and was made again by the "
+            f"{attempt.origin} {how}",
             lines=[write.attempt.call_line, attempt.call_line], labels=[write.operation.label, operation.label],
             tool_name=operation.tool_name,
         )  # fmt: skip

@@ -34,8 +34,8 @@ def unresolved_write(subject: Subject) -> Iterator[Finding | Unchecked]:
         is_left = outcome == "failed" or (outcome in ("partial", "aborted") and write.decided != "abort")
         if is_left and write.decided != "escalate":
             yield finding(
-                CODE, f"the outcome of {write.operation.label} is unknown ({write.attempt.error_class or write.attempt.status}), "
-                f"and the run ends as {outcome}",
+                CODE, f"the outcome of {write.operation.label} is unknown "
+                f"({write.attempt.error_class or write.attempt.status}), and the run ends as {outcome}",
                 lines=[write.attempt.result_line or write.attempt.call_line, subject.end_line],
                 labels=[write.operation.label], tool_name=write.operation.tool_name,
             )  # fmt: skip

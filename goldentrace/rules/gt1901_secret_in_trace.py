@@ -20,35 +20,43 @@ from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.model.event import AnyEvent, Effect, Message, ToolCall, ToolResult
 from goldentrace.model.finding import Finding
 from goldentrace.model.pointer import escape
-from goldentrace.normalize.redact import Redactor
+from goldentrace.model.profile import Redact
+from goldentrace.normalize.redact import Redactor, is_secret_key
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.subject import Subject
 
 CODE = "GT1901"
 _ALREADY = "redact/already"
 _NUMBER = re.compile(r"/\d+(?=/|$)")
+_ENDS = re.compile(r'["\r\n]+')
+_SHORT = 200
+_SHORTEST = 8
+"""No secret is shorter: `"pwd":""` holds none."""
+_REMEMBERED = 10_000
+_CREDENTIAL = re.compile(r"(?:basic|bearer)\s+[A-Za-z0-9._~+/-]{16}", re.IGNORECASE)
+"""Both words are common; what makes them a mark is what follows (RFC 6750, section 2.1; RFC 7617)."""
+_IN_TEXT = {"key": "api-key", **dict.fromkeys(("passw", "pwd", "passphrase", "secret", "token", "jwt"), "")}
+"""Marks that tell a key whose value is a secret: inside a text they tell nothing, or more must follow."""
+GROUP_CHARACTERS = 500_000
+"""How much text is searched for marks at a time: 35 searches of one long text cost less than of many short ones."""
 
 
 @rule(CODE, "secret-in-trace", severity="error")
 def secret_in_trace(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per kind of place: tool or role, field, leaf and detector."""
-    redactor = Redactor(subject.profile.redact)
+    search = _Search(subject.profile.redact)
     tools = {call.call_id: call.tool_name for call in subject.trace.calls()}
-    labels = {a.call_index: o.label for o, a in subject.attempts} | {
-        a.result_index: o.label for o, a in subject.attempts
-    }
-    clean: set[bytes] = set()
+    labels = {a.call_index: o.label for o, a in subject.attempts}
+    labels |= {a.result_index: o.label for o, a in subject.attempts if a.result_index is not None}
     places: dict[tuple[str, str, str, str], list[int]] = {}
-    for index, event in enumerate(subject.trace.events):
-        for name, data in _texts(event):
-            if data in clean:
-                continue
-            found = list(_secrets(redactor, data))
-            if not found:
-                clean.add(data)
-            who = tools.get(getattr(event, "call_id", ""), getattr(event, "role", ""))
-            for pointer, detector in found:
+    for group in _groups(subject):
+        marks = search.marks_in(group)
+        for index, name, text in group if marks is None or marks else ():
+            for pointer, detector in search.secrets(text, marks):
+                event: Any = subject.trace.events[index]
+                who = tools.get(getattr(event, "call_id", ""), getattr(event, "role", ""))
                 places.setdefault((who, name, _NUMBER.sub("/*", pointer), detector), []).append(index)
+    names = set(tools.values())
     for (who, name, pointer, detector), indexes in places.items():
         shown = indexes if len(indexes) == 1 else [indexes[0], indexes[-1]]
         what = detector.removeprefix("redact/")
@@ -56,40 +64,111 @@ def secret_in_trace(subject: Subject) -> Iterator[Finding | Unchecked]:
             CODE, f"{who or 'the trace'}: {name} {pointer or '(the whole value)'} holds a secret ({what})",
             lines=[subject.line(index) for index in shown],
             labels=[labels[index] for index in shown if index in labels],
-            tool_name=who if who in set(tools.values()) else None, pointer=pointer, count=len(indexes),
+            tool_name=who if who in names else None, pointer=pointer, count=len(indexes),
         )  # fmt: skip
 
 
-def _texts(event: AnyEvent) -> Iterator[tuple[str, bytes]]:
+Group = list[tuple[int, str, str]]
+
+
+def _groups(subject: Subject) -> Iterator[Group]:
+    """The texts of the trace (index of the event, field, text), each once, in groups of about GROUP_CHARACTERS."""
+    seen: set[str] = set()
+    group: Group = []
+    size = 0
+    for index, event in enumerate(subject.trace.events):
+        found = _text(event)
+        if found is None or len(found[1]) < _SHORTEST or found[1] in seen:
+            continue
+        if len(found[1]) < _REMEMBERED:
+            seen.add(found[1])
+        group.append((index, *found))
+        size += len(found[1])
+        if size > GROUP_CHARACTERS:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _text(event: AnyEvent) -> tuple[str, str] | None:
     if isinstance(event, ToolCall):
-        yield "args", bytes(event.args) or (event.args_raw or "").encode("utf-8", "surrogatepass")
-    elif isinstance(event, ToolResult):
-        yield "result", bytes(event.result)
-    elif isinstance(event, Message):
-        yield "text", (event.text or "").encode("utf-8", "surrogatepass")
-    elif isinstance(event, Effect):
-        yield "value", bytes(event.value)
+        return "args", bytes(event.args).decode("utf-8", "replace") or event.args_raw or ""
+    if isinstance(event, ToolResult):
+        return "result", bytes(event.result).decode("utf-8", "replace")
+    if isinstance(event, Message):
+        return "text", event.text or ""
+    if isinstance(event, Effect):
+        return "value", bytes(event.value).decode("utf-8", "replace")
+    return None
 
 
-def _secrets(redactor: Redactor, data: bytes) -> Iterator[tuple[str, str]]:
-    text = data.decode("utf-8", "surrogateescape")
-    if not text or not redactor.is_suspect(text):
-        return
+class _Search:
+    """The redactor, asked about as little text as possible: only where a mark stands, and there only about the piece
+    between line ends and quotes, which no built-in secret crosses."""
+
+    def __init__(self, settings: Redact) -> None:
+        self._redactor = Redactor(settings)
+        self._has_own = bool(settings.rules)
+
+    def marks_in(self, group: Group) -> tuple[str, ...] | None:
+        """Return the marks that a group holds; None where the profile's own rules want to see everything."""
+        return None if self._has_own else self._redactor.marks_in("\n".join(text for _, _, text in group))
+
+    def secrets(self, text: str, marks: tuple[str, ...] | None) -> Iterator[tuple[str, str]]:
+        """Yield the leaf and the detector of each secret in a text that may be a JSON document."""
+        low = text.lower()
+        held = None if marks is None else tuple([mark for mark in marks if mark in low])
+        if held is not None and not held:
+            return
+        yield from self._walk(_decoded(text) if text[:1] in '{["' else text, "", None, held)
+
+    def _walk(
+        self, value: Any, pointer: str, key: str | None, marks: tuple[str, ...] | None
+    ) -> Iterator[tuple[str, str]]:
+        if isinstance(value, str):
+            yield from self._in_text(value, pointer, key, marks)
+        elif isinstance(value, dict):
+            for name, item in value.items():
+                yield from self._walk(item, f"{pointer}/{escape(name)}", name, marks)
+        elif isinstance(value, list):
+            for number, item in enumerate(value):
+                yield from self._walk(item, f"{pointer}/{number}", key, marks)
+
+    def _in_text(
+        self, text: str, pointer: str, key: str | None, marks: tuple[str, ...] | None
+    ) -> Iterator[tuple[str, str]]:
+        has_telling_key = key is not None and is_secret_key(key)
+        if not has_telling_key and text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
+            value = _decoded(text)
+            if value is not text:
+                yield from self._walk(value, f"{pointer}#json", None, marks)
+                return
+        for piece in [text] if has_telling_key else _pieces(text, marks):
+            for _, _, token in self._redactor.find(piece, key):
+                if token.rule != _ALREADY:
+                    yield pointer, token.rule
+
+
+def _decoded(text: str) -> Any:
     try:
-        value = decode(data) if data[:1] in b'{["' else text
+        return decode(text)
     except JsonError:
-        value = text
-    yield from _walk(redactor, value, "", None)
+        return text
 
 
-def _walk(redactor: Redactor, value: Any, pointer: str, key: str | None) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        for _, _, token in redactor.find(value, key):
-            if token.rule != _ALREADY:
-                yield pointer, token.rule
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield from _walk(redactor, item, f"{pointer}/{escape(name)}", name)
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _walk(redactor, item, f"{pointer}/{number}", key)
+def _pieces(text: str, marks: tuple[str, ...] | None) -> list[str]:
+    """The parts of a text that may hold a secret."""
+    if marks is None:
+        return [text]
+    low = text.lower()
+    held = [mark for mark in (_IN_TEXT.get(mark, mark) for mark in marks) if mark and mark in low]
+    if ("basic" in held or "bearer" in held) and _CREDENTIAL.search(text) is None:
+        held = [mark for mark in held if mark not in ("basic", "bearer")]
+    if not held or len(text) < _SHORT:
+        return [text] if held else []
+    return [piece for piece in _ENDS.split(text) if _holds(piece.lower(), held)]
+
+
+def _holds(low: str, marks: list[str]) -> bool:
+    return any(mark in low for mark in marks)

@@ -9,6 +9,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import goldentrace.rules
@@ -74,10 +75,16 @@ def rule(
 
 def rules() -> dict[str, Rule]:
     """Return every rule by its code, ascending."""
+    _load()
+    return dict(sorted(_RULES.items()))
+
+
+@cache
+def _load() -> None:
+    """Import every rule's file, once."""
     for module in pkgutil.iter_modules(goldentrace.rules.__path__):
         if module.name.startswith("gt"):
             importlib.import_module(f"goldentrace.rules.{module.name}")
-    return dict(sorted(_RULES.items()))
 
 
 def run_rules(
