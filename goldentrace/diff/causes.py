@@ -21,6 +21,8 @@ ORDER: Final = (
 """Causes within one operation, first to last. A move stands before arguments: an id of a moved call comes from
 elsewhere because the call moved."""
 _RANK: Final = {code: rank for rank, code in enumerate(ORDER)}
+_AT_THE_END: Final = ("GT504", "GT503", "GT501", "GT502")
+"""What is told of the run as a whole, causes first: a second effect makes the outcome another, not the other way."""
 _SEVERITY_RANK: Final = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -161,18 +163,17 @@ def _link_attempts_that_became_calls(scene: Scene) -> None:
 
 
 def _link_end(changes: list[Change]) -> None:
-    """The outcome, the stop reason and the limits follow from the first error before them."""
+    """The limits, the outcome and the stop reason follow from the first error before them, or from the ledger."""
     first = next(
         (c for c in changes if c.caused_by is None and c.severity == "error" and not c.code.startswith("GT50")), None
     )
     if first is None:
-        ends = [c for c in changes if c.code in ("GT503", "GT501", "GT502")]
-        ends.sort(key=lambda c: ("GT503", "GT501", "GT502").index(c.code))
+        ends = sorted((c for c in changes if c.code in _AT_THE_END), key=lambda c: _AT_THE_END.index(c.code))
         for effect in ends[1:]:
             _cause(effect, ends[0])
         return
     for change in changes:
-        if change.code in ("GT501", "GT502", "GT503"):
+        if change.code in _AT_THE_END and change.code != "GT504":  # a second payment is told for itself
             _cause(change, first)
 
 

@@ -206,7 +206,8 @@ class _Normalization:
         else:
             attempt = Attempt(
                 number=number, origin=call.origin, status=result.status, error_class=result.error_class,
-                http_status=result.http_status, owed_ms=result.owed_ms, sent=result.sent, call_index=step.call_index,
+                http_status=result.http_status if result.status != "ok" else None,  # of an error; ok says enough
+                owed_ms=result.owed_ms, sent=result.sent, call_index=step.call_index,
                 result_index=step.result_index, call_line=call_line,
                 result_line=step.result_index + 1 if lines is None else lines[step.result_index],
             )  # fmt: skip
