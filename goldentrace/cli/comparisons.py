@@ -47,6 +47,10 @@ def terms_of(request: Request, chosen: Chosen | None) -> Terms:
 def compare_files(request: Request, golden: str, candidate: str, chosen: Chosen | None = None) -> TraceReport:
     """Return the report of two files. Raises: GoldentraceError where there is no verdict."""
     left, right = read_side(golden, request.reading), read_side(candidate, request.reading)
+    declared = request.project.loaded.config.scenarios
+    named = left.golden.header.scenario_id if left.golden is not None else None
+    if chosen is None and named in declared:
+        chosen = Chosen(str(named), declared[str(named)])
     comparison, _ = compare_sides(left, right, terms_of(request, chosen))
     if comparison.changes:
         from goldentrace.store.values import ValueStore, show_values

@@ -43,10 +43,10 @@ def normalize(
     if explain:
         return _explain(normal, output)
     data = encode_golden(normal, kind=side.kind or "normalized")
-    if target is None:
+    if target in (None, "-"):
         output.put_bytes(data)
     else:
-        write_atomically(Path(target), data)
+        write_atomically(Path(str(target)), data)
     return OK
 
 

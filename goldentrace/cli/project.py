@@ -14,6 +14,7 @@ from goldentrace.cli.options import check_variables
 from goldentrace.codec.config import CONFIG_NAME, PYPROJECT_NAME, LoadedConfig, check_name, read_config
 from goldentrace.errors import ConfigError, Where
 from goldentrace.model.config import Limits, Scenario
+from goldentrace.model.pointer import escape
 from goldentrace.store.layout import Layout
 from goldentrace.store.profiles import Profiles
 
@@ -145,8 +146,18 @@ def open_project(
         known = loaded.config.environments
         step = suggest(environment, known) if known else f"add it under `environments:` in {CONFIG_NAME}"
         raise ConfigError(f"no environment {environment!r}", next_step=step)
+    _check_policies(loaded)
     layout = Layout(folder, loaded.config.goldens, None if artifacts is None else base / artifacts, base)
     return Project(loaded, layout, Profiles(folder), ci, environment)
+
+
+def _check_policies(loaded: LoadedConfig) -> None:
+    """Refuse a wrong retry policy of a scenario before anything runs. Raises: ConfigError."""
+    for name, scenario in loaded.config.scenarios.items():
+        if scenario.backoff is not None:
+            from goldentrace.match.backoff import Policy
+
+            Policy.from_mapping(scenario.backoff, loaded.where(f"/scenarios/{escape(name)}/backoff"))
 
 
 def _here() -> Path:

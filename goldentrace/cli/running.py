@@ -3,7 +3,7 @@
 Must not judge a run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from goldentrace.runner.job import Job, RunResult
 
     Runs = dict[str, RunResult | GoldentraceError]
+    OnEnd = Callable[[str, RunResult | GoldentraceError], None]
 
 
 def job_of(project: Project, chosen: Chosen, command: tuple[str, ...] = ()) -> "Job":
@@ -54,10 +55,17 @@ def job_of(project: Project, chosen: Chosen, command: tuple[str, ...] = ()) -> "
 
 
 def run_scenarios(
-    project: Project, chosen: Sequence[Chosen], output: Output, *, jobs: int = 1, command: tuple[str, ...] = ()
+    project: Project,
+    chosen: Sequence[Chosen],
+    output: Output,
+    *,
+    jobs: int = 1,
+    command: tuple[str, ...] = (),
+    on_end: "OnEnd | None" = None,
 ) -> "Runs":
     """Run scenarios and return what came of each, by name; a failure of one does not stop the others.
 
+    on_end: is told of each, in order, as it ends; default: a line on stderr.
     Raises: ConfigError where a scenario cannot be run at all: nothing has been started then.
     """
     from goldentrace.runner.run import run_jobs
@@ -68,13 +76,20 @@ def run_scenarios(
         project.layout.make_room(job.trace)
     for job, result in run_jobs(plan, count=jobs, on_look=_follower(output) if command else None):
         runs[job.name] = result
-        if isinstance(result, GoldentraceError):
+        if on_end is not None:
+            on_end(job.name, result)
+        elif isinstance(result, GoldentraceError):
             output.say(f"{job.name}: failed: {result.what}")
         else:
             output.say(f"{job.name}: {summary(result)}")
-            for note in result.notes:
-                output.say(f"  note: {note}")
+            tell_notes(result, output)
     return runs
+
+
+def tell_notes(result: "RunResult", output: Output) -> None:
+    """Write what a person should know of a run to stderr."""
+    for note in result.notes:
+        output.say(f"  note: {note}")
 
 
 def _follower(output: Output) -> Any:
@@ -126,9 +141,7 @@ def run_document(name: str, result: "RunResult | GoldentraceError", project: Pro
     }
 
 
-def tell_failures(runs: "Runs", output: Output) -> None:
-    """Write each failure in full to stderr."""
-    for name, result in runs.items():
-        if isinstance(result, GoldentraceError):
-            lines = str(result).split("\n")
-            output.say("\n".join([f"goldentrace: {name}: {lines[0]}", *lines[1:]]), level=-1)
+def tell_failure(name: str, error: GoldentraceError, output: Output) -> None:
+    """Write a failure in full to stderr."""
+    lines = str(error).split("\n")
+    output.say("\n".join([f"goldentrace: {name}: {lines[0]}", *lines[1:]]), level=-1)

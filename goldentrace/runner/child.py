@@ -48,7 +48,7 @@ class Child:
         process id, which is that of the group, stays its own."""
         until = time.monotonic() + timeout_s
         while True:
-            if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+            if self._has_ended():
                 return True
             left_s = until - time.monotonic()
             if left_s <= 0:
@@ -70,6 +70,11 @@ class Child:
             self._wait_for_group(LINGER_S)
         self._signal(signal.SIGKILL)
         return self._process.wait()
+
+    def _has_ended(self) -> bool:
+        if not hasattr(os, "waitid"):  # macOS before Python 3.13: reaped here, its group is then known by number alone
+            return self._process.poll() is not None
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
     def _wait_for_group(self, timeout_s: float) -> None:
         until = time.monotonic() + timeout_s

@@ -48,6 +48,10 @@ def read_run(file: Path, shown: str) -> tuple[Trace, str | None]:
         is_own_matter = path == file and not _is_torn(trace) and not _is_recorders(trace.events)
         if trace.incomplete is not None and not is_own_matter:
             lacking.append(f"{trace.path}: {trace.incomplete}")
+    if not traces:
+        raise InfrastructureError(
+            "the command removed the trace that it was to write", where=Where(shown), next_step="append to it only"
+        )
     return merge(traces), "; ".join(lacking) or None
 
 
@@ -64,8 +68,9 @@ def _is_recorders(events: Sequence[AnyEvent]) -> bool:
 def join(trace: Trace, model: list[AnyEvent], tools: list[AnyEvent], exit_code: int) -> Trace:
     """Return the trace with what the servers saw: nothing twice, the agent's word for what it recorded itself.
 
-    model: the scripted model's side, used where the agent recorded neither turns nor calls; tools: the tool server's;
-    exit_code: of the command. A silent agent that ended well after a turn without calls ended with its final answer.
+    model: the scripted model's side, used where the agent recorded neither turns nor calls, and its turns where it
+    recorded calls alone; tools: the tool server's; exit_code: of the command. A silent agent that ended well after a
+    turn without calls ended with its final answer.
     """
     is_silent = not any(isinstance(event, ModelTurn | ToolCall) for event in trace.events)
     if is_silent and (model or tools):
@@ -74,11 +79,22 @@ def join(trace: Trace, model: list[AnyEvent], tools: list[AnyEvent], exit_code: 
         if trace.end is None and exit_code == 0 and _ends_with_answer(model):
             rest = [*rest, TraceEnd(outcome="unknown", stop_reason="final_answer")]
         trace = replace(trace, events=[start, *model, *rest], lines=None)
+    elif not any(isinstance(event, ModelTurn) for event in trace.events):
+        turns = [_for_agent(event, trace) for event in model if isinstance(event, ModelTurn)]
+        if turns:
+            trace = merge([trace, Trace([trace.start, *turns], trace.path)])
     if tools:
         from goldentrace.faults.merge import merge_journal
 
         trace = merge_journal(trace, tools)
     return trace
+
+
+def _for_agent(turn: ModelTurn, trace: Trace) -> ModelTurn:
+    """A turn without the call ids of the wire, where the agent has its own."""
+    known = {event.call_id for event in trace.events if isinstance(event, ToolCall)}
+    is_shared = turn.input_call_ids is not None and known.issuperset(turn.input_call_ids)
+    return turn if is_shared else msgspec.structs.replace(turn, input_call_ids=None)
 
 
 def _ends_with_answer(model: list[AnyEvent]) -> bool:

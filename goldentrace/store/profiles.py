@@ -13,7 +13,7 @@ from typing import Final
 
 import goldentrace
 from goldentrace.codec.profile import profile_hash, read_profile, unknown_profile
-from goldentrace.codec.yaml_document import read_yaml
+from goldentrace.codec.yaml_document import read_yaml, show_pointer
 from goldentrace.errors import ConfigError, NotComparableError, Where
 from goldentrace.model.normal import Header
 from goldentrace.model.profile import Profile
@@ -108,7 +108,10 @@ class Profiles:
                 f"the profile is named {profile.name!r}, its file {name!r}", where=Where(path, None, "$.name"),
                 next_step=f"name it {name!r}, or rename the file: a golden finds its profile by name",
             )  # fmt: skip
-        check_profile(profile, path)
+        try:
+            check_profile(profile, path)
+        except ConfigError as error:
+            raise _with_line(error, data, path) from None
         return LoadedProfile(profile, profile_hash(profile), path, _key(profile, path))
 
     def _exists(self, name: str) -> bool:
@@ -159,6 +162,17 @@ def format_profile(data: bytes, path: str) -> bytes:
     lines = [line.rstrip() for line in data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").split(b"\n")]
     canonical = b"\n".join(lines).rstrip(b"\n") + b"\n"
     return canonical if read_yaml(canonical, path).convert(Profile) == profile else data
+
+
+def _with_line(error: ConfigError, data: bytes, path: str) -> ConfigError:
+    """The error with the line of the value that it is about, or of what holds it."""
+    pointer = error.where.pointer if error.where is not None else None
+    if pointer is None:
+        return error
+    lines = {show_pointer(place): line for place, line in read_yaml(data, path).lines.items()}
+    inside = [shown for shown in lines if pointer == shown or pointer.startswith((f"{shown}.", f"{shown}["))]
+    line = lines[max(inside, key=len)] if inside else None
+    return ConfigError(error.what, where=Where(path, line, pointer), next_step=error.next_step)
 
 
 def check_profile(profile: Profile, path: str) -> None:

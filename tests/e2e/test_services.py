@@ -160,3 +160,44 @@ def test_a_missing_plan_is_an_error(project: Path, cli: Cli) -> None:
     assert done.code == 3
     assert "charge.yaml" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+RECORDING = (
+    AGENT.replace(
+        "def call_tool(name, args):",
+        """
+from goldentrace import Recorder
+rec = Recorder()
+
+def call_tool(name, args):
+    return rec.wrap_tools({name: lambda **given: call_over_http(name, given)})[name](**args)
+
+def call_over_http(name, args):""",
+    )
+    + """
+rec.end("success", "final_answer")
+rec.close()
+"""
+)
+
+
+def test_an_agent_that_records_its_calls_gets_turns_and_attempts_from_the_servers(project: Path, cli: Cli) -> None:
+    (project / "agent.py").write_text(RECORDING)
+    done = cli("record", "charge")
+    assert done.code == 0, done.stdout + done.stderr + (project / ".goldentrace/runs/shop/charge.log").read_text()
+    found = events(project)
+    assert sum(event["type"] == "model_turn" for event in found) == 3
+    calls = [(e["tool_name"], e.get("attempt", 1), e.get("turn")) for e in found if e["type"] == "tool_call"]
+    assert [call[:2] for call in calls if call[1] == 1] == [("get_order", 1), ("charge_card", 1)]
+    assert sum(event["type"] == "effect" for event in found) == 1
+    assert (found[-1]["outcome"], found[-1]["stop_reason"]) == ("success", "final_answer")
+    assert cli("check").code == 0
+
+
+def test_a_wrong_policy_of_a_scenario_starts_nothing(project: Path, cli: Cli) -> None:
+    (project / "goldentrace.yaml").write_text(CONFIG + "    backoff: {policy: opnai}\n")
+    done = cli("run", "charge")
+    assert done.code == 3
+    assert "goldentrace.yaml:11 $.scenarios.charge.backoff.policy" in done.stderr
+    assert "did you mean openai?" in done.stderr
+    assert not (project / ".goldentrace").exists()

@@ -209,6 +209,11 @@ def test_a_command_that_records_nothing(tmp_path: Path, body: str, words: str) -
     assert str(caught.value.where).endswith("orders.log")
 
 
+def test_a_trace_that_the_agent_removed(tmp_path: Path) -> None:
+    with pytest.raises(InfrastructureError, match="removed the trace"):
+        run(job(tmp_path, "os.remove(trace)"))
+
+
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         run(job(tmp_path, 'call(1); open(trace, "a").write("oops\\n"); call(2)'))

@@ -86,7 +86,7 @@ def test_what_no_type_can_say_is_checked(tmp_path: Path, text: str, what: str, p
     with pytest.raises(ConfigError, match=what) as caught:
         Profiles(tmp_path).load("shop@1")
     assert caught.value.where is not None
-    assert caught.value.where.pointer == pointer
+    assert (caught.value.where.line, caught.value.where.pointer) == (2, pointer)
 
 
 def test_a_rule_s_severity_can_be_set(tmp_path: Path) -> None:
