@@ -32,12 +32,19 @@ def retry_after_ignored(subject: Subject) -> Iterator[Finding | Unchecked]:
     for operation, attempt in subject.attempts:
         place = (operation.agent, operation.tool_name)
         owing = waiting.get(place)
-        if owing is not None and (owing[1].result_index or 0) < attempt.call_index:
+        if owing is not None and _follows(owing, operation, attempt):
             yield from _check(subject, owing, (operation, attempt), early_ms)
             if owing[0] is operation:
                 del waiting[place]
         if attempt.owed_ms is not None and attempt.owed_ms > 0 and attempt.result_index is not None:
             waiting[place] = (operation, attempt)
+
+
+def _follows(owing: tuple[Operation, Attempt], operation: Operation, attempt: Attempt) -> bool:
+    """Was it started after the answer, and not together with the call that got it?"""
+    before, failed = owing
+    is_sibling = before.batch is not None and (before.turn, before.batch) == (operation.turn, operation.batch)
+    return (failed.result_index or 0) < attempt.call_index and (before is operation or not is_sibling)
 
 
 def _check(
