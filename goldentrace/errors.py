@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Where:
     """A place in an input.
 
-    path: as the user wrote it; line: 1-based, 0 as None: a document without lines; pointer: JSON Pointer style path inside the line, `$.args`;
-    byte: 0-based offset in the file, for damage that has no line of its own.
+    path: as the user wrote it; line: 1-based, 0 as None: a document without lines; pointer: JSON Pointer style path
+    inside the line, `$.args`; byte: 0-based offset in the file, for damage that has no line of its own.
     """
 
     path: str
