@@ -145,9 +145,10 @@ def _role_items(message: dict[str, Any]) -> list[Item] | None:
         return langchain.items({**message, "type": message["role"]})
     message = {key: value for key, value in message.items() if key != "type"}
     calls = [_flat_call(each) for each in as_objects(message.get("tool_calls")) if "function" not in each]
-    if message.get("role") not in openai_chat.ROLES and message.get("role") not in _ROLES:
-        return [Remark(f"a message of role {message.get('role')!r:.40} was left out")]
-    role = _ROLES.get(message["role"], message["role"])
+    role = as_word(message.get("role"))
+    if role not in openai_chat.ROLES and role not in _ROLES:
+        return [Remark(f"a message of role {role[:40]!r} was left out")]
+    role = _ROLES.get(role, role)
     try:
         return openai_chat.items({**message, "role": role, **({"tool_calls": []} if calls else {})}) + calls
     except ValueError:

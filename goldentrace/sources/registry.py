@@ -24,7 +24,10 @@ MODULES: Final = (
     "anthropic_messages",
     "clew",
     "langchain",
+    "langfuse",
+    "langsmith",
     "offtrack",
+    "openai_agents",
     "openai_chat",
     "openai_responses",
     "openinference",
@@ -34,6 +37,7 @@ MODULES: Final = (
     "tau_bench",
     "toolathlon",
     "tracelint",
+    "trail",
     "vcr",
     "vercel_ui",
 )

@@ -1,5 +1,6 @@
 """What the dialects of spans have in common: how a span fails, what of it has no field, how a file becomes traces."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -68,11 +69,17 @@ def with_failure(answered: Answered, span: Span) -> Answered:
 def usage_from(span: Span, given: tuple[str, ...], made: tuple[str, ...], cached: tuple[str, ...]) -> Usage | None:
     """Return the usage that these attributes count, None where they count nothing."""
     found = Usage(
-        input_tokens=as_count(span.get(*given)), output_tokens=as_count(span.get(*made)),
-        cached_tokens=as_count(span.get(*cached)),
+        input_tokens=_count(span.get(*given)), output_tokens=_count(span.get(*made)),
+        cached_tokens=_count(span.get(*cached)),
         cost_usd=as_number(span.get("operation.cost", "gen_ai.usage.cost", "llm.cost.total")),
     )  # fmt: skip
     return None if found == Usage() else found
+
+
+def _count(value: Any) -> int | None:
+    """TRAIL writes every attribute as text."""
+    is_digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
+    return as_count(int(value) if is_digits else value)
 
 
 def with_response(step: Step, got: Iterable[Item]) -> Step:
@@ -90,28 +97,66 @@ def read_spans(
     document: Document, source: str, spans: Iterable[Span], step_of: Callable[[Span], Step], absent: dict[str, str]
 ) -> Iterator[Trace]:
     """Yield the traces of spans that may belong to many, in the order in which the traces first appear."""
-    steps: dict[str | None, list[Step]] = {}
-    roots: dict[str | None, Span] = {}
-    conversations: dict[str | None, str] = {}
+    found: dict[str | None, _Gathered] = {}
     for span in spans:
-        steps.setdefault(span.trace_id, []).append(step_of(span))
-        if span.parent_id is None:
-            roots.setdefault(span.trace_id, span)
-        conversation = as_name(span.get("gen_ai.conversation.id", "session.id"))
-        if conversation is not None:
-            conversations.setdefault(span.trace_id, conversation)
-    kept = {trace_id: found for trace_id, found in steps.items() if has_activity(found)}
-    idle = len(steps) - len(kept)
-    for number, (trace_id, found) in enumerate(kept.items()):
-        root = roots.get(trace_id)
-        prompt = as_text(root.get("input.value")) if root is not None else None
+        found.setdefault(span.trace_id, _Gathered()).add(span, step_of)
+    idle = sum(not has_activity(each.steps) for each in found.values())
+    for trace_id in list(found):
+        gathered = found.pop(trace_id)
+        if not has_activity(gathered.steps):
+            continue
+        notes = gathered.notes + ((f"{idle} traces without a call or a response were left out",) if idle else ())
+        idle = 0
         info = TraceInfo(
-            trace_id, name=trace_id, absent=absence(found, absent),
-            attributes=_described(root, conversations.get(trace_id)), prompt=prompt_of(root, prompt),
-            notes=(f"{idle} traces without a call or a response were left out",) if idle and not number else (),
+            trace_id, name=trace_id, absent=absence(gathered.steps, absent), attributes=gathered.described(),
+            prompt=gathered.prompt(), notes=notes,
         )  # fmt: skip
-        steps[trace_id] = []
-        yield read_steps(document, source, found, info)
+        yield read_steps(document, source, gathered.steps, info)
+
+
+class _Gathered:
+    """What a file holds about one trace: the steps, and of the outermost span what describes the run."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.notes: tuple[str, ...] = ()
+        self._root: Span | None = None
+        self._conversation: str | None = None
+        self._seen: dict[str, bytes] = {}
+
+    def add(self, span: Span, step_of: Callable[[Span], Step]) -> None:
+        """Take a span in; one that an exporter sent twice counts once."""
+        if span.span_id is not None:
+            content = _content(span)
+            if self._seen.get(span.span_id) == content:
+                self.notes = ("spans that stand in the file twice were read once",)
+                return
+            self._seen.setdefault(span.span_id, content)
+        self.steps.append(step_of(span))
+        if span.parent_id is None and self._root is None:
+            self._root = span
+        self._conversation = self._conversation or as_name(span.get("gen_ai.conversation.id", "session.id"))
+
+    def described(self) -> dict[str, Any]:
+        """The attributes of the trace."""
+        if self._root is None:
+            return {"conversation_id": self._conversation}
+        return {
+            "root_span": self._root.name, "conversation_id": self._conversation, "scope": self._root.scope,
+            "service_name": self._root.resource.get("service.name"),
+        }  # fmt: skip
+
+    def prompt(self) -> tuple[Item, ...]:
+        """What the run was given, where its outermost span says it in plain text."""
+        text = None if self._root is None else as_text(self._root.get("input.value"))
+        is_plain = text is not None and text[:1] not in ("{", "[") and not text.startswith("__")
+        return (Said("user", text),) if text is not None and is_plain else ()
+
+
+def _content(span: Span) -> bytes:
+    """What makes a span the same one when an exporter sends it again."""
+    about = (span.name, span.started_ns, span.ended_ns, span.status, sorted(span.attributes), span.attributes)
+    return hashlib.sha256(repr(about).encode("utf-8", "surrogatepass")).digest()
 
 
 def absence(steps: Iterable[Step], absent: Mapping[str, str]) -> dict[str, str]:
@@ -126,19 +171,3 @@ def absence(steps: Iterable[Step], absent: Mapping[str, str]) -> dict[str, str]:
         if step.answered is not None and step.answered.extra.get("result") == HIDDEN:
             found["results"] = HIDDEN
     return found
-
-
-def prompt_of(root: Span | None, text: str | None) -> tuple[Item, ...]:
-    """Return what the run was given, where its outermost span says it in plain text."""
-    if root is None or not text or text[:1] in ("{", "[") or text.startswith("__"):
-        return ()
-    return (Said("user", text),)
-
-
-def _described(root: Span | None, conversation: str | None) -> dict[str, Any]:
-    if root is None:
-        return {"conversation_id": conversation}
-    return {
-        "root_span": root.name, "conversation_id": conversation, "service_name": root.resource.get("service.name"),
-        "scope": root.scope,
-    }  # fmt: skip

@@ -52,7 +52,7 @@ class Calls:
             self._claim_by_id(tool)
         for is_exact in (True, False):
             for tool in tools:
-                if id(tool) not in self.turn_of and tool.called.call_id is None:
+                if id(tool) not in self.turn_of:
                     self._claim_by_likeness(tool, is_exact=is_exact)
         self.batches = {id(model) for model in self._models if sum(isinstance(i, Called) for i in model.got) > 1}
 
@@ -80,11 +80,16 @@ class Calls:
 
     def _claim_by_likeness(self, tool: Step, *, is_exact: bool) -> None:
         end = len(self._models) if tool.started_ns is None else bisect_right(self._starts, tool.started_ns)
+        agent, outer = self._tree.agent(tool), self._tree.enclosing(tool, "tool")
+        is_free = is_exact or self._tree.enclosing(tool, "agent") is None
         for model in reversed(self._models[max(0, end - MAX_LOOK_BACK) : end]):
+            is_near = self._tree.agent(model) == agent or is_free
+            if not is_near or self._tree.enclosing(model, "tool") is not outer:
+                continue
             for number, item in enumerate(model.got):
                 if not isinstance(item, Called) or (id(model), number) in self._claimed:
                     continue
-                if not _is_same_tool(tool, item):
+                if not _is_same_tool(tool, item) or None not in (tool.called.call_id, item.call_id):
                     continue
                 if not is_exact or _value(tool.called) == _value(item):
                     self._take(tool, model, number)
@@ -93,6 +98,7 @@ class Calls:
     def _take(self, tool: Step, model: Step, number: int) -> None:
         self._claimed.add((id(model), number))
         self.turn_of[id(tool)] = model
+        self._tree.give_to(tool, model)
         asked = model.got[number]
         assert isinstance(asked, Called)
         tool.called = completed(tool.called, asked)

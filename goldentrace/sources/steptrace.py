@@ -37,7 +37,8 @@ _PROMPTS: Final = frozenset({"system", "user", "developer"})
 @dataclass(frozen=True, slots=True)
 class TraceInfo:
     """What a file says about one trace beside its steps. prompt: what the run was given, where no request says it;
-    outcome, extra: of its end."""
+    limits: (name, value, maximum) of what stopped it; stop_reason: None where the last step tells; extra: of its end.
+    """
 
     trace_id: str | None
     name: str | None = None
@@ -45,6 +46,8 @@ class TraceInfo:
     absent: Mapping[str, str] = field(default_factory=dict)
     prompt: tuple[Item, ...] = ()
     notes: tuple[str, ...] = ()
+    limits: tuple[tuple[str, float | None, float | None], ...] = ()
+    stop_reason: StopReason | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -93,8 +96,10 @@ class _Reader:
         self._with_span: set[str] = set()
         self._first_run: dict[int, int] = {}
         for step in tree.steps:
-            asked = self._calls.turn_of.get(id(step))
-            if asked is not None and step.started_ns is not None:
+            if step.kind != "tool" or step.started_ns is None:
+                continue
+            asked = self._calls.turn_of.get(id(step)) or self._calls.latest_before(step)
+            if asked is not None:
                 self._first_run.setdefault(id(asked), step.started_ns)
         self._has_prompt = False
 
@@ -108,10 +113,14 @@ class _Reader:
                 self._tool(entry.step, entry.run, entry.attempt)
         if self._tree.others:
             self._builder.note(f"{self._tree.others} spans that are no model's, tool's or agent's were left out")
+        for name, value, maximum in self._info.limits:
+            self._builder.limit(name, value=value, maximum=maximum)
         outcome, stop_reason = self._ending()
         extra = {"failed_requests": self._failed_requests, **self._info.extra}
         ends = [step.ended_ns for step in (*self._tree.roots, *self._tree.steps) if step.ended_ns is not None]
-        return self._builder.finish(outcome, stop_reason, ts=timestamp(max(ends)) if ends else None, extra=extra)
+        return self._builder.finish(
+            outcome, self._info.stop_reason or stop_reason, ts=timestamp(max(ends)) if ends else None, extra=extra
+        )
 
     def _entries(self) -> list[_Entry]:
         """What happens when. A span without a duration is one entry right after another: call, result."""

@@ -28,7 +28,7 @@ class StepTree:
         for step in given:
             self._by_id.setdefault(step.step_id, step)
         self._owner: dict[int, Step | None] = {}
-        self._position = {id(step): index for index, step in enumerate(given)}
+        self._place = _places(given)
         self._hide_wrappers(given)
         self.attempts: dict[int, list[Step]] = {}
         self._merge_lower_views(given)
@@ -72,6 +72,10 @@ class StepTree:
         """The name of the agent that a step belongs to."""
         return self._agent_of[id(step)]
 
+    def give_to(self, tool: Step, model: Step) -> None:
+        """Say whose response asked for a tool: it is that agent's, wherever its span hangs."""
+        self._agent_of[id(tool)] = self._agent_of[id(model)]
+
     def _cached_owner(self, step: Step) -> Step | None:
         return self._owner[id(step)] if id(step) in self._owner else self.owner(step)
 
@@ -80,9 +84,10 @@ class StepTree:
         return None if found is step else found
 
     def _order(self, step: Step) -> tuple[int, int, int, str]:
-        """Without a time, the order of the file."""
+        """A step without a time stands behind what the file holds before it: files hold spans as they ended."""
+        known, position = self._place[id(step)]
         if step.started_ns is None:
-            return (0, 0, self._position[id(step)], "")
+            return (known, MAX_CHAIN, position, "")
         depth, here = 0, self._cached_owner(step)
         while here is not None and depth < 64:
             depth, here = depth + 1, self._cached_owner(here)
@@ -154,6 +159,15 @@ class StepTree:
             plain = MAIN_AGENT if name is None or name == first else name
             names[key] = plain if number == 1 else f"{plain}-{number}"
         return names
+
+
+def _places(steps: list[Step]) -> dict[int, tuple[int, int]]:
+    """(the last start in the file so far, position) of each step."""
+    known, found = 0, {}
+    for position, step in enumerate(steps):
+        known = known if step.started_ns is None else step.started_ns
+        found[id(step)] = (known, position)
+    return found
 
 
 def _numbers(instances: list[Step]) -> dict[int, int]:
