@@ -4,7 +4,7 @@ Errors of one scenario become its problem, so that the others are still compared
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,8 @@ def terms_of(request: Request, chosen: Chosen | None) -> Terms:
 
 def compare_files(request: Request, golden: str, candidate: str, chosen: Chosen | None = None) -> TraceReport:
     """Return the report of two files. Raises: GoldentraceError where there is no verdict."""
-    left, right = read_side(golden, request.reading), read_side(candidate, request.reading)
+    reading = replace(request.reading, is_pair=True)
+    left, right = read_side(golden, reading), read_side(candidate, reading)
     declared = request.project.loaded.config.scenarios
     named = left.golden.header.scenario_id if left.golden is not None else None
     if chosen is None and named in declared:

@@ -1,21 +1,48 @@
 """`goldentrace lint`: traces against the rules."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from goldentrace.cli.linting import lint_trace
-from goldentrace.cli.options import fail_on_option, option, output_options, project_options, reading_options
+from goldentrace.cli.linting import idle_entries, lint_trace, read_known, today, write_known
+from goldentrace.cli.options import fail_on_option, option, output_options, packed, project_options, reading_options
 from goldentrace.cli.output import Output, problem_of
 from goldentrace.cli.project import Project
 from goldentrace.errors import GoldentraceError, InputError, Where
+from goldentrace.model.finding import LintResult
 from goldentrace.model.profile import Severity
 from goldentrace.model.report import Report, TraceReport
-from goldentrace.store.sides import Reading, normal_of, read_side
+from goldentrace.store.sides import Reading, Side, normal_of, read_side
+
+if TYPE_CHECKING:
+    from goldentrace.rules.acceptance import Acceptance
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to check. known: file of known findings; write_known: file to write them to; is_checklist: answer the questions
+    of a tool loop instead of listing findings."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    known: str | None = None
+    write_known: str | None = None
+    is_checklist: bool = False
 
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE…", required=True)
-@option("--select", multiple=True, metavar="CODE", help="Only these rules, by code or its beginning; repeatable.")
-@option("--ignore", multiple=True, metavar="CODE", help="All but these rules; repeatable.")
+@packed(
+    "asked",
+    Asked,
+    option("--select", multiple=True, metavar="CODE", help="Only these rules, by code or its beginning; repeatable."),
+    option("--ignore", multiple=True, metavar="CODE", help="All but these rules; repeatable."),
+    option("--known", metavar="FILE", help="Accept the findings that this file lists, by rule, tool and field."),
+    option("--write-known", metavar="FILE", help="Write today's findings to a file for --known."),
+    option("--checklist", "is_checklist", is_flag=True, help="Answer the questions of a tool loop, in order."),
+)
 @fail_on_option
 @reading_options
 @project_options
@@ -25,36 +52,103 @@ def lint(
     project: Project,
     reading: Reading,
     output: Output,
+    asked: Asked,
     *,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
     fail_on: Severity | None,
 ) -> int:
     """Check traces against the rules; an incomplete recording is checked as far as it goes.
 
-    FILE: a trace of any known format, - for standard input.
+    FILE: a trace of any known format, or several in one file; - for standard input.
     """
+    known = read_known(asked.known) if asked.known is not None else []
     traces: list[TraceReport] = []
     for file in files:
         try:
-            traces.append(_lint(file, project, reading, select, ignore))
+            traces += [_lint(side, project, asked, known) for side in _sides(file, reading)]
         except GoldentraceError as error:
             if len(files) == 1:
                 raise
             traces.append(TraceReport(file, candidate_path=file, problem=problem_of(error)))
-    return output.write(Report("lint", traces, fail_on or project.loaded.config.fail_on, project.loaded.path))
+    results = [trace.lint for trace in traces if trace.lint is not None]
+    report = Report("lint", traces, fail_on or project.loaded.config.fail_on, project.loaded.path)
+    profile = project.profiles.load(project.profile_name()).profile
+    report.notes += idle_entries(results, profile, known)
+    if asked.write_known is not None:
+        count = write_known(asked.write_known, results)
+        output.say(f"{asked.write_known}: {count} known findings; lint with --known {asked.write_known}")
+    if asked.is_checklist:
+        _show_checklists(results, output)
+        return report.exit_code
+    return output.write(report)
 
 
-def _lint(
-    file: str, project: Project, reading: Reading, select: tuple[str, ...], ignore: tuple[str, ...]
-) -> TraceReport:
-    side = read_side(file, reading)
-    if side.trace is None:
+def _sides(file: str, reading: Reading) -> Iterator[Side]:
+    """The traces of a file, or the one that was named. Raises: InputError for a golden."""
+    from goldentrace.codec.golden import is_golden
+    from goldentrace.sources.document import open_document
+    from goldentrace.sources.registry import document_traces
+
+    document = open_document(file, max_bytes=reading.max_bytes)
+    if is_golden(document.head.data):
         raise InputError(
-            "this is a golden: rules need the recorded values", where=Where(side.path), next_step="lint a trace"
+            "this is a golden: rules need the recorded values", where=Where(document.name), next_step="lint a trace"
         )
+    if reading.trace is not None or b"<<<<<<< " in document.head.data:
+        yield read_side(file, reading)
+        return
+    for trace in document_traces(document, reading.format):
+        yield Side(trace.path, trace=trace)
+
+
+def _lint(side: Side, project: Project, asked: Asked, known: "list[Acceptance]") -> TraceReport:
+    assert side.trace is not None, "goldens are refused"
     loaded = project.profiles.load(project.profile_name())
     normal = normal_of(side, loaded)
     scenario = project.loaded.config.scenarios.get(normal.header.scenario_id or "")
-    result = lint_trace(side.trace, normal, loaded.profile, scenario, select=select, ignore=ignore)
+    result = lint_trace(side.trace, normal, loaded.profile, scenario, select=asked.select, ignore=asked.ignore)
+    if known:
+        from goldentrace.rules.acceptance import accept
+
+        result = accept(result, known, today())
     return TraceReport(side.path, candidate_path=side.path, lint=result)
+
+
+def _show_checklists(results: list[LintResult], output: Output) -> None:
+    from goldentrace.rules.checklist import answers, first_broken
+
+    if output.format == "json":
+        output.put_json({"command": "lint", "checklists": [_checklist(result) for result in results]})
+        return
+    for result in results:
+        found = answers(result)
+        first = first_broken(found)
+        output.put_lines([result.path])
+        for number, answer in enumerate(found, start=1):
+            here = "   <- look here first" if answer is first else ""
+            output.put_lines([f"  {answer.state:<8}{number:>2}. {answer.question}{here}"])
+            output.put_lines([f"              {f.code} {f.message} (line {f.lines[0]})" for f in answer.findings[:3]])
+            if len(answer.findings) > 3:
+                output.put_lines([f"              and {len(answer.findings) - 3} more"])
+            if answer.state != "no" or output.verbosity > 0:
+                output.put_lines([f"              could not check {reason}" for reason in answer.reasons])
+
+
+def _checklist(result: LintResult) -> dict[str, Any]:
+    from goldentrace.rules.checklist import answers, first_broken
+
+    found = answers(result)
+    first = first_broken(found)
+    return {
+        "path": result.path,
+        "first_broken": None if first is None else found.index(first) + 1,
+        "questions": [
+            {
+                "question": answer.question,
+                "codes": list(answer.codes),
+                "answer": answer.state,
+                "findings": [{"rule": f.code, "message": f.message, "lines": list(f.lines)} for f in answer.findings],
+                "could_not_check": list(answer.reasons),
+            }
+            for answer in found
+        ],
+    }

@@ -1,7 +1,10 @@
 """The rules over one trace, as the commands `lint`, `check` and `record` share them. Must not print."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,6 +16,9 @@ from goldentrace.model.profile import Profile
 from goldentrace.model.trace import Trace
 from goldentrace.normalize.offsets import place_in_time
 
+if TYPE_CHECKING:
+    from goldentrace.rules.acceptance import Acceptance
+
 
 def lint_trace(
     trace: Trace,
@@ -23,24 +29,77 @@ def lint_trace(
     select: tuple[str, ...] = (),
     ignore: tuple[str, ...] = (),
 ) -> LintResult:
-    """Return what the rules say of a trace. normal: its normalized form. Raises: ConfigError for an unknown rule."""
+    """Return what the rules say of a trace, the profile's suppressions applied. normal: its normalized form.
+
+    Raises: ConfigError for an unknown rule, for wrong options or suppressions in the profile.
+    """
+    from goldentrace.rules.acceptance import accept, suppressions
     from goldentrace.rules.registry import run_rules
 
     place_in_time(normal, trace)
     budgets = msgspec.to_builtins(scenario.budgets) if scenario is not None else None
-    return run_rules(trace, normal, profile, budgets=budgets, select=select, ignore=ignore)
+    result = run_rules(trace, normal, profile, budgets=budgets, select=select, ignore=ignore)
+    return accept(result, suppressions(profile), today())
 
 
 def accepted(lint: LintResult, accepts: tuple[dict[str, Any], ...]) -> LintResult:
-    """Return the findings with those marked that a golden's header accepts (code, and tool if it names one)."""
+    """Return the findings with those marked that a golden's header accepts; an entry that accepts nothing is noted.
 
-    def marked(finding: Finding) -> Finding:
-        for entry in accepts:
-            if entry.get("code") == finding.code and entry.get("tool") in (None, finding.tool_name):
-                return _mark(finding, f"accepted in the golden: {entry.get('reason', 'no reason given')}")
-        return finding
+    accepts: mappings {code, tool, field, reason}. Raises: ConfigError for an entry of another form.
+    """
+    if not accepts:
+        return lint
+    from goldentrace.rules.acceptance import accept, idle, read_entries
 
-    return replace(lint, findings=[marked(finding) for finding in lint.findings])
+    entries = read_entries(accepts, "accepts", "the golden accepts")
+    notes = tuple(idle(entries, [lint], today()))
+    return replace(accept(lint, entries, today()), notes=(*lint.notes, *notes))
+
+
+def read_known(path: str) -> "list[Acceptance]":
+    """Return the findings that a file of known ones lists. Raises: InputError, ConfigError naming the file."""
+    from goldentrace.codec.yaml_document import read_yaml
+    from goldentrace.errors import ConfigError, InputError, Where
+    from goldentrace.rules.acceptance import read_entries
+
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {(error.strerror or 'unknown error').lower()}", where=Where(path),
+            next_step="write it with: goldentrace lint FILE --write-known " + path,
+        ) from None  # fmt: skip
+    value = read_yaml(data, path).value
+    listed = value.get("known") if isinstance(value, dict) and value.keys() == {"known"} else None
+    try:
+        return read_entries(listed, "known", "known finding", needs_reason=False, is_exact=True)
+    except ConfigError as error:
+        raise ConfigError(error.what, where=Where(path), next_step=error.next_step) from None
+
+
+def write_known(path: str, results: Sequence[LintResult]) -> int:
+    """Write today's unaccepted findings as known ones; return how many entries they are."""
+    import yaml
+
+    from goldentrace.rules.acceptance import known_entries
+    from goldentrace.store.atomic import write_atomically
+
+    entries = known_entries(results)
+    text = yaml.safe_dump({"known": entries}, sort_keys=False, allow_unicode=True, default_flow_style=False)
+    write_atomically(Path(path), text.encode())
+    return len(entries)
+
+
+def idle_entries(results: Sequence[LintResult], profile: Profile, known: "Sequence[Acceptance]") -> list[str]:
+    """Return what to say of suppressions and known findings that accept nothing in any of the results."""
+    from goldentrace.rules.acceptance import idle, suppressions
+
+    return idle([*suppressions(profile), *known], results, today())
+
+
+def today() -> str:
+    """Return the date on which suppressions are judged, ISO."""
+    return date.today().isoformat()  # noqa: DTZ011 - the day of whoever wrote `until`
 
 
 def explained(lint: LintResult, comparison: Comparison) -> LintResult:

@@ -193,6 +193,7 @@ KNOWN: Final = frozenset(
         "ALLOW_NARROWER",
         "ARTIFACTS",
         "CHECK",
+        "CHECKLIST",
         "CI",
         "CODE",
         "COLOR",
@@ -208,6 +209,7 @@ KNOWN: Final = frozenset(
         "IGNORE",
         "JOBS",
         "KIND",
+        "KNOWN",
         "LIST",
         "MAX_BYTES",
         "NO_INPUT",
@@ -225,6 +227,7 @@ KNOWN: Final = frozenset(
         "WIDTH",
         "WITH_CI",
         "WRITE_IN_CI",
+        "WRITE_KNOWN",
     }
 )
 """NAME of every GOLDENTRACE_OPT_NAME that some command takes; a test holds it to the commands."""

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goldentrace.codec.golden import encode_golden, read_golden
+from goldentrace.codec.canonical import JsonError, decode
+from goldentrace.codec.golden import encode_golden, is_golden, read_golden
+from goldentrace.codec.trace import BOM
 from goldentrace.diff.differ import as_golden, compare
 from goldentrace.diff.rerecord import rerecord
 from goldentrace.errors import InputError, Where
@@ -130,9 +132,23 @@ def format_golden(data: bytes, shown: str, redactor: Redactor | None = None) -> 
 
     Raises: InputError where it is no golden, or damaged (a conflict marker, a torn line), naming the line.
     """
+    if not is_golden(data) and _is_trace(data):
+        raise InputError(
+            "this is a trace, no golden",
+            where=Where(shown, 1),
+            next_step="goldentrace record NAME --from FILE makes one",
+        )
     normal = read_golden(data, shown)
     canonical = encode_golden(normal, kind=kind_of(data))
     return Formatted(shown, data, canonical, tuple(_secrets(data, redactor or Redactor())))
+
+
+def _is_trace(data: bytes) -> bool:
+    try:
+        first = decode(data.removeprefix(BOM).lstrip().partition(b"\n")[0])
+    except JsonError:
+        return False
+    return isinstance(first, dict) and first.get("type") == "trace_start"
 
 
 def _secrets(data: bytes, redactor: Redactor) -> Iterator[tuple[int, str]]:

@@ -21,6 +21,7 @@ from goldentrace.model.trace import Trace
 from goldentrace.normalize.offsets import place_in_time
 from goldentrace.normalize.pipeline import ArgumentCache, normalize
 from goldentrace.sources.document import MAX_BYTES, Document, open_document
+from goldentrace.sources.native import matches as is_native
 from goldentrace.sources.registry import document_traces, trace_name
 from goldentrace.store.profiles import LoadedProfile, Profiles
 
@@ -30,12 +31,16 @@ LISTED: int = 5
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How files are read. format: name of the format, None to detect it; trace: which one, where a file holds
-    several."""
+    """How files are read.
+
+    format: name of the foreign format, None to detect it; goldentrace's own files are known without it; trace: which
+    one, where a file holds several; is_pair: of two files compared, one may hold a single trace of another name.
+    """
 
     format: str | None = None
     trace: str | None = None
     max_bytes: int = MAX_BYTES
+    is_pair: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def read_side(path: str | Path, reading: Reading | None = None, *, shown: str | 
     if shown is not None:
         document.name = shown
     _refuse_conflict(document)
-    if reading.format is None and is_golden(document.head.data):
+    if is_golden(document.head.data):
         data = document.read()
         golden = read_golden(data, document.name)
         return Side(document.name, golden=golden, sha256=hashlib.sha256(data).hexdigest(), kind=kind_of(data))
@@ -91,10 +96,12 @@ def _refuse_conflict(document: Document) -> None:
 def one_trace(document: Document, reading: Reading) -> Trace:
     """Return the trace of a file, or the named one. Raises: InputError that lists them where the choice is open."""
     chosen: Trace | None = None
+    first: Trace | None = None
     names: list[str] = []
-    for trace in document_traces(document, reading.format):
+    for trace in document_traces(document, None if is_native(document.head) else reading.format):
         name = trace_name(trace)
         names.append(name)
+        first = first or trace
         if reading.trace is None or reading.trace in (name, trace.start.trace_id):
             if chosen is None:
                 chosen = trace
@@ -105,6 +112,8 @@ def one_trace(document: Document, reading: Reading) -> Trace:
             "holds several traces", where=Where(document.name),
             next_step=f"name one with --trace ({', '.join(names[:LISTED])}, …), or split it: goldentrace import",
         )  # fmt: skip
+    if chosen is None and first is not None and reading.is_pair and len(names) == 1:
+        return first
     if chosen is None:
         listed = ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")
         raise InputError(

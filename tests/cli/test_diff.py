@@ -186,3 +186,60 @@ def test_a_value_of_another_machine_is_a_digest(project: Path, cli: Cli) -> None
     done = cli("diff", "orders", "--width", "120")
     assert '"abc"' not in done.stdout
     assert "str[3] h:" in done.stdout
+
+
+def test_the_named_format_is_that_of_the_foreign_side(project: Path, cli: Cli) -> None:
+    """A golden is known for what it is, whatever format is named for the other file."""
+    chat = [
+        {"role": "user", "content": "find"},
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "c", "type": "function", "function": {"name": "search", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": "ok"},
+    ]
+    (project / "many.jsonl").write_text("".join(json.dumps({"messages": chat}) + "\n" for _ in range(2)))
+    listed = json.loads(cli("import", "many.jsonl", "--list", "--output-format", "json").stdout)["traces"]
+    named = ("--format", "openai-chat", "--trace", listed[1]["trace"], "--allow-narrower")
+    assert cli("record", "chat", "--from", "many.jsonl", *named[:4]).code == 0
+    assert cli("diff", "goldens/chat.jsonl", "many.jsonl", *named).code == 0
+    assert cli("diff", "many.jsonl", "many.jsonl", *named).code == 0
+    done = cli("diff", "goldens/chat.jsonl", "many.jsonl")
+    assert (done.code, "several traces" in done.stderr) == (3, True)
+
+
+def test_the_policy_of_the_scenario_holds_for_its_files_too(project: Path, cli: Cli) -> None:
+    """`diff orders` and `diff` of the same two files give one verdict."""
+
+    def run(wait_s: float) -> list[dict[str, object]]:
+        at = [0.0, 1.0, 2.0, 2.0 + wait_s, 3.0 + wait_s, 4.0 + wait_s]
+        ids = {"call_id": "c", "op_id": "c"}
+        events: list[dict[str, object]] = [
+            start(),
+            {"type": "tool_call", **ids, "tool_name": "pay"},
+            {
+                "type": "tool_result",
+                **ids,
+                "attempt": 1,
+                "status": "error",
+                "error_class": "server_error",
+                "http_status": 503,
+            },
+            {"type": "tool_call", **ids, "tool_name": "pay", "attempt": 2, "origin": "harness"},
+            {"type": "tool_result", **ids, "attempt": 2, "status": "ok"},
+            end(),
+        ]
+        return [{**event, "mono_ns": int(s * 1e9)} for event, s in zip(events, at, strict=True)]
+
+    candidate = write(project / ".goldentrace/runs/orders.jsonl", run(3.0))
+    assert cli("record", "orders", "--from", write(project / "a.jsonl", run(0.45)), "--allow-defects").code == 0
+    assert cli("diff", "orders").code == 2
+    (project / "goldentrace.yaml").write_text(
+        CONFIG.replace(
+            '{command: "true"}',
+            '{command: "true", backoff: {policy: custom, base_ms: 100, jitter: {kind: additive, amount: 5000}}}',
+            1,
+        )
+    )
+    assert cli("diff", "orders").code == 0
+    assert cli("diff", "goldens/orders.jsonl", candidate).code == 0
