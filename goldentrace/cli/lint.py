@@ -14,6 +14,7 @@ from goldentrace.errors import GoldentraceError, InputError, Where
 from goldentrace.model.finding import LintResult
 from goldentrace.model.profile import Severity
 from goldentrace.model.report import Report, TraceReport
+from goldentrace.sources.registry import trace_name
 from goldentrace.store.sides import Reading, Side, normal_of, read_side
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to check. known: file of known findings; write_known: file to write them to; is_checklist: answer the questions
-    of a tool loop instead of listing findings."""
+    """What to check. known: file of known findings; write_known: file to write them to; is_checklist: answer the
+    questions of a tool loop instead of listing findings."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -64,7 +65,8 @@ def lint(
     traces: list[TraceReport] = []
     for file in files:
         try:
-            traces += [_lint(side, project, asked, known) for side in _sides(file, reading)]
+            sides = list(_sides(file, reading))
+            traces += [_lint(side, project, asked, known, is_named=len(sides) > 1) for side in sides]
         except GoldentraceError as error:
             if len(files) == 1:
                 raise
@@ -100,7 +102,8 @@ def _sides(file: str, reading: Reading) -> Iterator[Side]:
         yield Side(trace.path, trace=trace)
 
 
-def _lint(side: Side, project: Project, asked: Asked, known: "list[Acceptance]") -> TraceReport:
+def _lint(side: Side, project: Project, asked: Asked, known: "list[Acceptance]", *, is_named: bool) -> TraceReport:
+    """is_named: the report names the trace too, because its file holds several."""
     assert side.trace is not None, "goldens are refused"
     loaded = project.profiles.load(project.profile_name())
     normal = normal_of(side, loaded)
@@ -110,7 +113,8 @@ def _lint(side: Side, project: Project, asked: Asked, known: "list[Acceptance]")
         from goldentrace.rules.acceptance import accept
 
         result = accept(result, known, today())
-    return TraceReport(side.path, candidate_path=side.path, lint=result)
+    name = f"{side.path} {trace_name(side.trace)}" if is_named else side.path
+    return TraceReport(name, candidate_path=side.path, lint=result)
 
 
 def _show_checklists(results: list[LintResult], output: Output) -> None:
