@@ -35,10 +35,14 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
+def is_cassette(head: Head) -> bool:
+    """Whether it is a cassette, of whatever traffic."""
+    return head.has_key("interactions") or _OPENING.search(head.data) is not None
+
+
 def matches(head: Head) -> bool:
     """Whether it is a cassette with a request to a model in sight."""
-    is_cassette = head.has_key("interactions") or _OPENING.search(head.data) is not None
-    return is_cassette and _MODEL_PATH.search(head.data) is not None
+    return is_cassette(head) and _MODEL_PATH.search(head.data) is not None
 
 
 def read(document: Document) -> Iterator[Trace]:
@@ -47,11 +51,11 @@ def read(document: Document) -> Iterator[Trace]:
 
 
 def _exchanges(document: Document) -> Iterator[Exchange]:
-    for interaction in as_objects(as_object(_load(document)).get("interactions")):
+    for interaction in as_objects(as_object(load(document)).get("interactions")):
         request, response = as_object(interaction.get("request")), as_object(interaction.get("response"))
         status = response.get("status")
         exchange = providers.read_exchange(
-            as_text(request.get("uri")) or as_text(request.get("url")) or "", _body(request), _body(response),
+            as_text(request.get("uri")) or as_text(request.get("url")) or "", body_of(request), body_of(response),
             request_headers=as_object(request.get("headers")), response_headers=as_object(response.get("headers")),
             status=as_count(as_object(status).get("code")) or as_count(status),
         )  # fmt: skip
@@ -59,8 +63,8 @@ def _exchanges(document: Document) -> Iterator[Exchange]:
             yield exchange
 
 
-def _body(message: dict[str, Any]) -> Any:
-    """The body under any of the names that recorders give it."""
+def body_of(message: dict[str, Any]) -> Any:
+    """Return the body of a request or response, under any of the names that recorders give it."""
     if message.get("parsed_body") is not None:
         return message["parsed_body"]
     body = message.get("body", message.get("content"))
@@ -69,7 +73,8 @@ def _body(message: dict[str, Any]) -> Any:
     return body
 
 
-def _load(document: Document) -> Any:
+def load(document: Document) -> Any:
+    """Return the value of a cassette. Raises: InputError where it is no YAML or an alias bomb."""
     data = document.read()
     try:
         text = data.decode("utf-8")
