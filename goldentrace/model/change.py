@@ -91,6 +91,19 @@ class Comparison:
         """Return the changes of a severity that no other change causes."""
         return [change for change in self.changes if change.severity == severity and change.caused_by is None]
 
+    def near_changes(self, around: int) -> tuple[list[int], list[int]]:
+        """Return the golden's and the candidate's operations that stand within `around` rows of a changed one."""
+        changed = {(c.golden_index, c.candidate_index) for c in self.changes}
+        golden_changed = {g for g, _ in changed if g is not None}
+        candidate_changed = {c for _, c in changed if c is not None}
+        rows: set[int] = set()
+        for row, (g, c) in enumerate(self.pairs):
+            if g in golden_changed or c in candidate_changed:
+                rows.update(range(max(0, row - around), min(len(self.pairs), row + around + 1)))
+        rows.update(range(max(0, len(self.pairs) - around), len(self.pairs)))
+        near = [self.pairs[row] for row in sorted(rows)]
+        return [g for g, _ in near if g is not None], [c for _, c in near if c is not None]
+
     @property
     def first(self) -> Change | None:
         """Where to start reading: the first root of the highest severity there is."""

@@ -4,6 +4,7 @@ The monotonic clock of the recording process is used where both ends have it, th
 never mixed. A time that is missing stays missing. This module must not judge a wait.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
@@ -62,39 +63,58 @@ def has_times(trace: Trace) -> bool:
     return any(event.ts is not None or event.mono_ns is not None for event in trace.events[1:50])
 
 
+class TraceClock:
+    """Offsets of the events of one trace in ms since its first event that has a time.
+
+    Events with a monotonic time are placed by it, the others by the wall clock; the first event that has both ties
+    them.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._wall_start: float | None = None
+        self._mono_start: int | None = None
+        self._lead_ms = 0.0
+        for event in trace.events:
+            wall = wall_ms(event) if self._wall_start is None or event.mono_ns is not None else None
+            if self._wall_start is None:
+                self._wall_start = wall
+            if event.mono_ns is not None:
+                self._mono_start = event.mono_ns
+                self._lead_ms = wall - self._wall_start if wall is not None and self._wall_start is not None else 0.0
+                break
+
+    def offset_ms(self, event: Event) -> float | None:
+        """Return the offset of an event, None where it has no time."""
+        if event.mono_ns is not None and self._mono_start is not None:
+            return round((event.mono_ns - self._mono_start) / 1e6 + self._lead_ms, 3)
+        wall = wall_ms(event)
+        if wall is None or self._wall_start is None:
+            return None
+        return round(wall - self._wall_start, 3)
+
+
 def offsets_of(trace: Trace) -> list[float | None]:
     """Return each event's offset in ms since the first event that has a time."""
-    walls = [wall_ms(event) for event in trace.events]
-    wall_start = next((wall for wall in walls if wall is not None), None)
-    monos = [event.mono_ns for event in trace.events]
-    if wall_start is not None and monos.count(None) == len(monos):
-        return [None if wall is None else round(wall - wall_start, 3) for wall in walls]
-    anchor = next(((m, w) for m, w in zip(monos, walls, strict=True) if m is not None), None)
-    first_mono = anchor[0] if anchor is not None else None
-    lead_ms = anchor[1] - wall_start if anchor is not None and anchor[1] is not None and wall_start is not None else 0.0
-    offsets: list[float | None] = []
-    for mono, wall in zip(monos, walls, strict=True):
-        if mono is not None and first_mono is not None:
-            offsets.append(round((mono - first_mono) / 1e6 + lead_ms, 3))
-        elif wall is not None and wall_start is not None:
-            offsets.append(round(wall - wall_start, 3))
-        else:
-            offsets.append(None)
-    return offsets
+    clock = TraceClock(trace)
+    return [clock.offset_ms(event) for event in trace.events]
 
 
-def place_in_time(normal: NormalTrace, trace: Trace) -> None:
-    """Fill the offsets of attempts, decisions and loose events since the start of the trace; for display and for
-    rules."""
-    offsets = offsets_of(trace)
-    for operation in normal.operations:
+def place_in_time(normal: NormalTrace, trace: Trace, only: Iterable[int] | None = None) -> None:
+    """Fill the offsets of attempts, decisions and loose events since the start of the trace; for display and for rules.
+
+    only: the operations to place, None for all: of a long run a report shows few.
+    """
+    clock = TraceClock(trace)
+    for operation in normal.operations if only is None else [normal.operations[index] for index in only]:
         for step in operation.steps:
             if isinstance(step, Attempt):
-                step.started_ms = offsets[step.call_index]
-                step.ended_ms = offsets[step.result_index] if step.result_index is not None else None
+                step.started_ms = clock.offset_ms(trace.events[step.call_index])
+                step.ended_ms = None
+                if step.result_index is not None:
+                    step.ended_ms = clock.offset_ms(trace.events[step.result_index])
             else:
-                step.at_ms = offsets[step.index]
+                step.at_ms = clock.offset_ms(trace.events[step.index])
     for event in normal.loose:
-        event.at_ms = offsets[event.index]
+        event.at_ms = clock.offset_ms(trace.events[event.index])
     if trace.end is not None:
-        normal.end_ms = offsets[-1]
+        normal.end_ms = clock.offset_ms(trace.end)

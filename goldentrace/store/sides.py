@@ -26,6 +26,10 @@ from goldentrace.sources.registry import document_traces, trace_name
 from goldentrace.store.profiles import LoadedProfile, Profiles
 
 LISTED: int = 5
+PLACED_WHOLE: int = 2_000
+"""Operations up to which every one is placed in time."""
+SHOWN_AROUND: int = 5
+"""Operations before and after a changed one whose times a report may show."""
 """How many traces of a file an error names."""
 
 
@@ -148,9 +152,11 @@ def compare_sides(golden: Side, candidate: Side, terms: Terms) -> tuple[Comparis
     first, second = normal_of(golden, loaded, cache), normal_of(candidate, loaded, cache)
     options = replace(terms.options or CompareOptions(), far=_align_far)
     comparison = compare(first, second, loaded.profile, backoff=terms.backoff, options=options)
-    for normal, side in ((first, golden), (second, candidate)):
+    is_long = len(comparison.pairs) > PLACED_WHOLE
+    near = comparison.near_changes(SHOWN_AROUND) if is_long else (None, None)
+    for normal, side, only in ((first, golden, near[0]), (second, candidate, near[1])):
         if comparison.changes and side.trace is not None:
-            place_in_time(normal, side.trace)
+            place_in_time(normal, side.trace, only)
     return comparison, loaded
 
 
