@@ -361,7 +361,12 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def _close_with_process(journal: Journal) -> None:
-    """Have a child of multiprocessing end its shard. Called by multiprocessing itself, in the child."""
+    """Have a child of multiprocessing end its shard. Called by multiprocessing itself, in the child.
+
+    A child that a signal ends does not get here. A handler for SIGTERM would close its shard too, but a process that is
+    about to enter a blocking call, or is in one that Python cannot interrupt, would then no longer end when it is told
+    to.
+    """
     from multiprocessing import util
 
     util.Finalize(None, journal.close, exitpriority=0)

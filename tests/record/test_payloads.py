@@ -100,6 +100,15 @@ NAME = f"<{__name__}"
         (10**5000, "<integer of 16610 bits>"),
         ("half \ud83d", "half \ud83d"),
         ((item for item in (1, 2)), "<builtins.generator>"),
+        (
+            {None: {"order": Order("o"), "set": {1, None}, "key": types.MappingProxyType({2: Text("x")})}},
+            {"None": {"order": {"order_id": "o", "lines": [1, 2]}, "set": [1, None], "key": {"2": "x"}}},
+        ),
+        (
+            {None: (Number(1), Opaque(), {1: {None: "x"}, "y": math.nan})},
+            {"None": [1, f"{NAME}.Opaque>", {"1": {"None": "x"}, "y": "nan"}]},
+        ),
+        (httpx.Response(200, stream=httpx.ByteStream(b"not read yet")), {"http_status": 200}),
         (httpx.Response(200, json={"a": 1}), {"http_status": 200, "body": {"a": 1}}),
         (httpx.Response(500, text="oops"), {"http_status": 500, "body": "oops"}),
     ],

@@ -520,6 +520,25 @@ def test_syncing_does_not_hold_an_event_loop_up(tmp_path: Path, monkeypatch: pyt
     assert all(was_in_time)
 
 
+def test_where_no_thread_can_be_started_syncing_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread at interpreter shutdown")
+
+    synced: list[int] = []
+    monkeypatch.setattr("goldentrace.store.journal._datasync", synced.append)
+    journal = Journal(tmp_path / "run.jsonl", HEADER)
+
+    async def end() -> None:
+        journal.end(END)
+        journal.close()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        asyncio.run(end())
+    assert len(synced) == 2
+    assert read(tmp_path / "run.jsonl").incomplete is None
+
+
 def test_a_file_that_cannot_be_synced_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = Sayings()
 

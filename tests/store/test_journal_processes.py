@@ -5,11 +5,14 @@ The processes here are started and waited for by the test itself.
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,7 +141,7 @@ def record_in_child(number: int) -> int:
     return os.getpid()
 
 
-@pytest.mark.parametrize("kind", ["process", "pool"])
+@pytest.mark.parametrize("kind", ["process", "executor", "pool"])
 def test_children_of_multiprocessing_end_their_shards(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     JOURNAL[:] = [Journal(path, HEADER)]
@@ -149,14 +152,45 @@ def test_children_of_multiprocessing_end_their_shards(kind: str, tmp_path: Path)
             child.start()
             child.join()
             assert child.exitcode == 0
-    else:
+    elif kind == "executor":
         with ProcessPoolExecutor(2, mp_context=context) as pool:
             list(pool.map(record_in_child, range(4)))
+    else:
+        workers = context.Pool(2)
+        workers.map(record_in_child, range(4))
+        workers.close()
+        workers.join()
     JOURNAL[0].end(END)
     JOURNAL[0].close()
     merged = merge(shards(path))
     assert sorted(texts(merged), key=str) == [f"child {number}" for number in range(4)]
     assert merged.incomplete is None
+
+
+def wait_for_ever(has_begun: Any) -> None:
+    JOURNAL[0].append(Message(role="user", text="begun"))
+    has_begun.set()
+    while True:
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_worker_that_a_signal_ends_leaves_the_run_incomplete(number: int, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    JOURNAL[:] = [Journal(path, HEADER)]
+    context = multiprocessing.get_context("fork")
+    has_begun = context.Event()
+    child = context.Process(target=wait_for_ever, args=(has_begun,))
+    child.start()
+    assert has_begun.wait(20)
+    os.kill(child.pid or 0, number)
+    child.join()
+    assert child.exitcode == -number
+    JOURNAL[0].end(END)
+    JOURNAL[0].close()
+    merged = merge(shards(path))
+    assert texts(merged) == ["begun"]
+    assert merged.incomplete is not None
 
 
 CROWD = """
