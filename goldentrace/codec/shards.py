@@ -45,7 +45,8 @@ class _Shard:
 def merge(traces: Sequence[Trace]) -> Trace:
     """Return the one trace that the shards of a run make: one trace_start, first; one trace_end, last.
 
-    traces: at least one; FILE itself first, then its shards. Kept: the first trace_start; the first shard's trace_end,
+    traces: at least one; FILE itself first, then its shards. Kept: the first trace_start, with what only another one
+    states; the first shard's trace_end,
     or the latest one with a known outcome where the first has none or an unknown one, without count and checksum. `seq`
     is numbered anew, and so are turns where several shards open turns (a turn that a forked process only goes on with
     is the first shard's). The result is incomplete if a shard is; `lines` are each event's own in its shard. Raises:
@@ -149,7 +150,7 @@ def _renumbered(shards: Sequence[_Shard], places: Sequence[tuple[int, int]]) -> 
         if shard.shift_ns and event.mono_ns is not None:
             changes["mono_ns"] = event.mono_ns + shard.shift_ns
         if type(event) is TraceStart:
-            changes["states"] = _states(shards)
+            changes |= _stated(shards)
         elif type(event) is TraceEnd:
             changes |= {"events": None, "sha256": None}
         events.append(msgspec.structs.replace(event, **changes))
@@ -189,10 +190,27 @@ def _stated_turns(trace: Trace) -> list[int | None]:
     return turns
 
 
+def _stated(shards: Sequence[_Shard]) -> dict[str, object]:
+    """What the shards state of the run together: where the first one says nothing, the next one that does."""
+    starts = [shard.trace.start for shard in shards]
+    stated: dict[str, object] = {"states": _states(shards)}
+    for name in ("trace_id", "scenario_id", "seed", "source", "cwd", "home", "tmp"):
+        stated[name] = next((value for start in starts if (value := getattr(start, name)) is not None), None)
+    attributes: dict[str, object] = {}
+    for start in reversed(starts):
+        attributes |= start.attributes or {}
+    stated["attributes"] = attributes or None
+    return stated
+
+
 def _states(shards: Sequence[_Shard]) -> list[str] | None:
-    """The decision kinds that some shard can state; None where one can state all."""
+    """The decision kinds that some shard can state, None for all; one without events has no say, if another has
+    some."""
+    speaking = [
+        shard for shard in shards if any(type(event) not in (TraceStart, TraceEnd) for event in shard.trace.events)
+    ]
     kinds: set[str] = set()
-    for shard in shards:
+    for shard in speaking or shards:
         if shard.trace.start.states is None:
             return None
         kinds.update(shard.trace.start.states)

@@ -188,6 +188,11 @@ class Journal:
         if not earlier:
             self._write_header()
             return
+        if self._header.states is not None or self._header.attributes is not None:
+            # There is no second trace_start in a file, so what this one states has to stand at the head of a shard.
+            os.close(self._descriptor)
+            self._open_shard()
+            return
         self._header = msgspec.structs.replace(self._header, trace_id=claim.trace_id_of(earlier))
         if not earlier.endswith(b"\n"):
             os.write(self._descriptor, b"\n")

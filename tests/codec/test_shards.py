@@ -231,8 +231,25 @@ def test_turns_without_numbers_keep_their_calls() -> None:
     ],
 )
 def test_the_whole_can_state_what_a_shard_can(states: tuple[Any, Any], together: list[str] | None) -> None:
-    merged = merge([trace(start(states=stated, **at(0)), end(**at(1))) for stated in states])
-    assert merged.start.states == together
+    traces = [trace(start(states=stated, **at(0)), said("x", **at(0)), end(**at(1))) for stated in states]
+    assert merge(traces).start.states == together
+
+
+def test_a_start_that_nothing_follows_does_not_say_what_can_be_stated() -> None:
+    bare = trace(start(**at(0)), end("unknown", **at(1)))
+    speaking = trace(start(states=["retry"], **at(0)), said("x", **at(0)), end(**at(1)))
+    assert merge([bare, speaking]).start.states == ["retry"]
+    assert merge([bare, bare]).start.states is None
+
+
+def test_the_start_is_the_first_ones_with_what_only_others_state() -> None:
+    first = trace(start(scenario_id="s", attributes={"a": 1}, **at(0)), end(**at(1)))
+    second = trace(
+        start(scenario_id="other", seed=7, source="r", attributes={"a": 2, "tools": []}, **at(0)), end(**at(1))
+    )
+    merged = merge([first, second]).start
+    assert (merged.scenario_id, merged.seed, merged.source) == ("s", 7, "r")
+    assert merged.attributes == {"a": 1, "tools": []}
 
 
 @st.composite

@@ -16,6 +16,7 @@ import pytest
 from msgspec import Raw
 
 from goldentrace.codec.canonical import encode_raw
+from goldentrace.codec.shards import merge
 from goldentrace.codec.trace import read_trace
 from goldentrace.model.event import Message, ToolCall, ToolResult, TraceEnd, TraceStart
 from goldentrace.model.trace import Trace
@@ -161,6 +162,21 @@ def test_a_trace_start_that_is_there_is_kept_and_not_written_again(tmp_path: Pat
     assert shard_paths(path) == [path]
     assert (trace.start.trace_id, trace.start.scenario_id) == ("runner", "s")
     assert [event.seq for event in trace.events] == [None, 2, 3]
+
+
+@pytest.mark.parametrize("stated", [{"states": ["retry"]}, {"attributes": {"tools": []}}])
+def test_what_a_recorder_states_is_not_lost_where_the_runner_wrote_the_start(stated: Any, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(b'{"type":"trace_start","format":"goldentrace/1","trace_id":"runner","scenario_id":"s"}\n')
+    journal = Journal(path, TraceStart(format="goldentrace/1", trace_id="own", **stated))
+    journal.append(message("x"))
+    journal.end(END)
+    journal.close()
+    merged = merge([read(shard) for shard in shard_paths(path)])
+    assert (merged.start.trace_id, merged.start.scenario_id) == ("runner", "s")
+    assert {name: getattr(merged.start, name) for name in stated} == stated
+    assert merged.end is not None
+    assert merged.end.outcome == "success"
 
 
 def test_a_missing_line_feed_is_added_first(tmp_path: Path) -> None:
