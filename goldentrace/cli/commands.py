@@ -28,6 +28,7 @@ HELP: Final[dict[str, str]] = {
     "import": "Convert a trace of any known format to goldentrace/1.",
     "formats": "List the formats that can be read.",
     "fmt": "Bring goldens and profiles into canonical form.",
+    "eval": "Measure the rules against labelled runs.",
     "explain": "Explain a code.",
     "rules": "List the rules and the codes of changes.",
     "schema": "Print the JSON Schema of a file format.",
@@ -37,7 +38,7 @@ HELP: Final[dict[str, str]] = {
 }
 """Name -> what it does, in the order of `--help`. Here, so that `--help` imports no command."""
 
-MODULES: Final[dict[str, str]] = {"import": "importing"}
+MODULES: Final[dict[str, str]] = {"eval": "evaluation", "import": "importing"}
 """Commands whose module under goldentrace/cli has another name than the command; the function is named like the
 module."""
 

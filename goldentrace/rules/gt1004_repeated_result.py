@@ -8,15 +8,17 @@ Not a finding: a repeat whose result differs; a read after a write to its resour
     for all); a write (GT1302); a failure that may pass, such as a timeout or 429; a tool declared `polling`; a retry
     by the harness.
 Options: none.
-Needs: results or their digests. A tool of undeclared access counts neither as a write in between nor as one that may
-    not be repeated: the equal result is the evidence, and the finding says so.
+Needs: results or their digests. A tool of undeclared access does not count as a write in between, the equal result is
+    the evidence; but where one (another than the repeated) was called in between, the finding is only a note.
 References: of the injected repeats of a public test set a comparison of arguments and results finds all exact and all
     rewritten ones; the measurement is in docs/what-it-cannot-see.md.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from goldentrace.model.finding import Finding, Needs
+from goldentrace.model.profile import Severity
 from goldentrace.rules.ask import Ask
 from goldentrace.rules.registry import Unchecked, rule
 from goldentrace.rules.repeats import TRANSIENT, is_free, repeat
@@ -38,12 +40,41 @@ def repeated_result(subject: Subject) -> Iterator[Finding | Unchecked]:
         state = subject.world.writes_before(ask.call_index, subject.resource(ask.operation))
         key = (ask.lane, ask.tool_name, subject.semantic_key(ask.attempt), digest, ask.last.status, state)
         groups.setdefault(key, []).append(ask)
+    between = _OtherUnknown(subject)
     for first, *others in groups.values():
         if others:
             note = "" if subject.access(first.operation) else f"; the access of {first.tool_name} is not declared"
-            yield repeat("GT1004", subject, first, others, f"the same call with the same result{note}")
+            may_differ = between.has_any(first, others[-1])
+            if may_differ:
+                note += "; a note, because calls of undeclared tools in between may have changed something"
+            severity: Severity | None = "note" if may_differ else None
+            yield repeat(
+                "GT1004", subject, first, others, f"the same call with the same result{note}", severity=severity
+            )
     if missing:
         yield Unchecked(f"the results of {missing} calls were left out")
+
+
+class _OtherUnknown:
+    """Calls of undeclared tools, so that those of other tools between two calls can be told without a scan."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._all: list[int] = []
+        self._of_tool: dict[str, list[int]] = {}
+        for operation, attempt in subject.attempts:
+            if subject.access(operation) is None:
+                self._all.append(attempt.call_index)
+                self._of_tool.setdefault(operation.tool_name, []).append(attempt.call_index)
+
+    def has_any(self, first: Ask, last: Ask) -> bool:
+        """Was a tool of undeclared access, another than the repeated one, called between the two?"""
+        bounds = (first.call_index, last.call_index)
+        own = self._of_tool.get(first.tool_name, [])
+        return _count(self._all, *bounds) > _count(own, *bounds)
+
+
+def _count(places: list[int], start: int, end: int) -> int:
+    return bisect_left(places, end) - bisect_right(places, start)
 
 
 def _is_settled(ask: Ask) -> bool:

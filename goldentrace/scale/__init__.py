@@ -1,0 +1,1 @@
+"""Many traces at once: what holds over a corpus rather than over one run."""
