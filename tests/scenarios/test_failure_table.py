@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from goldentrace.model.profile import Profile
+from goldentrace.normalize.offsets import place_in_time
 from goldentrace.normalize.pipeline import normalize
 from goldentrace.replay.simulator import simulate
 from goldentrace.rules.registry import run_rules
@@ -61,9 +62,10 @@ def test_an_agent_of_the_suite_shows_it(
 def test_a_simulated_loop_shows_it(row: int, name: str, shown: dict[str, Any]) -> None:
     codes = []
     for is_sound in (True, False):
-        trace = simulate(shown["simulated"], is_sound=is_sound)
-        profile = Profile(name="default@1")
-        found = run_rules(trace, normalize(trace, profile, ""), profile)
+        trace, profile = simulate(shown["simulated"], is_sound=is_sound), Profile(name="simulated")
+        normal = normalize(trace, profile, "h:simulated")
+        place_in_time(normal, trace)
+        found = run_rules(trace, normal, profile)
         codes.append({finding.code for finding in found.findings})
     assert shown["code"] not in codes[0]
     assert shown["code"] in codes[1]
@@ -89,7 +91,7 @@ def make_table(folder: Path) -> Path:
 
 
 def command_of(shown: dict[str, Any], behaviour: dict[str, Any]) -> list[str]:
-    program = "table/mcp_client.py" if "tools" in shown else "table/client.py"
+    program = f"table/{shown.get('program', 'client.py')}"
     shim = ["-m", "goldentrace.faults.shim"] if "connect" in shown else []
     return ["python", *shim, program, json.dumps(behaviour)]
 

@@ -26,18 +26,21 @@ async def main() -> None:
     """Call a tool that fails in its result, then one that fails below it; ask the model what to make of each."""
     async with Client(os.environ["GOLDENTRACE_MCP_URL"], read_timeout_seconds=5) as client:
 
-        async def ask(tool: str) -> Any:
-            result = await client.call_tool(tool, {})
-            if result.is_error:
-                raise ToolError(str(result.content))
-            return result.structured_content
+        def tool_named(name: str) -> Any:
+            async def ask() -> Any:
+                result = await client.call_tool(name, {})
+                if result.is_error:
+                    raise ToolError(str(result.content))
+                return result.structured_content
+
+            return rec.tool(name=name, access="read")(ask)
 
         with rec:
             given: list[str] = []
             for tool in ("in_its_result", "below_it"):
                 with rec.turn(input_call_ids=given), rec.call_id(f"call_{tool}"):
                     try:
-                        await rec.tool(name=tool, access="read")(ask)(tool)
+                        await tool_named(tool)()
                     except (ToolError, MCPError):
                         given = [f"call_{tool}"] if gives_errors else []
             with rec.turn(input_call_ids=given):
