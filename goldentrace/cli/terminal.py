@@ -10,7 +10,7 @@ from typing import Final
 
 from goldentrace.report.sanitise import terminal as printable
 
-__all__ = ["columns", "is_colored", "printable", "table", "width_of"]
+__all__ = ["columns", "is_colored", "printable", "width_of"]
 
 DEFAULT_WIDTH: Final = 80
 
@@ -56,8 +56,3 @@ def columns(rows: Iterable[Sequence[str]], *, gap: str = "  ") -> list[str]:
     return [
         gap.join([*(cell.ljust(widths[n]) for n, cell in enumerate(row[:-1])), row[-1]]).rstrip() for row in safe if row
     ]
-
-
-def table(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows as one text with aligned columns, each line indented by two."""
-    return "".join(f"  {line}\n" for line in columns(rows))

@@ -4,7 +4,6 @@ A golden is written whole, atomically, under a lock, and never appended to. This
 anybody.
 """
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -158,8 +157,3 @@ def _secrets(data: bytes, redactor: Redactor) -> Iterator[tuple[int, str]]:
             for _, _, token in redactor.find(text):
                 if token.rule != "redact/already":
                     yield number, f"a secret in clear ({token.rule.removeprefix('redact/')})"
-
-
-def sha256(data: bytes) -> str:
-    """Return the SHA-256 of bytes in hex."""
-    return hashlib.sha256(data).hexdigest()

@@ -142,7 +142,7 @@ def test_a_trace_that_cannot_be_read(tmp_path: Path, here: Cli, case: str, reade
 
 
 @pytest.mark.parametrize(
-    "reader", ["diff golden", "diff candidate", "show", "normalize", "fmt --check", "record --from", "lint"]
+    "reader", ["diff golden", "diff candidate", "show", "normalize", "fmt --check", "record --from"]
 )
 @pytest.mark.parametrize("case", BAD_GOLDEN)
 def test_a_golden_that_cannot_be_read(tmp_path: Path, here: Cli, case: str, reader: str) -> None:
