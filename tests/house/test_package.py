@@ -1,8 +1,10 @@
 """What a user installs: the package with its profiles, its licence and its types, and nothing else."""
 
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from email.parser import Parser
 from pathlib import Path
@@ -51,3 +53,15 @@ def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
 
 def test_the_package_is_typed(wheel: zipfile.ZipFile) -> None:
     assert "goldentrace/py.typed" in wheel.namelist()
+
+
+def test_every_optional_part_that_a_message_or_a_page_names_exists() -> None:
+    named = {
+        extra
+        for path in (*tracked("goldentrace/*.py"), *tracked("*.md"))
+        for group in re.findall(r"\bgoldentrace\[([a-z, ]+)\]", (ROOT / path).read_text())
+        for extra in re.split(r" *, *", group)
+    }
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert named
+    assert named <= set(declared)
