@@ -19,7 +19,7 @@ from goldentrace.sources.shapes import as_count, as_name, as_number, as_object, 
 from goldentrace.sources.source import Source
 from goldentrace.sources.spanmeaning import absence, with_response
 from goldentrace.sources.spans import Span
-from goldentrace.sources.steps import Kind, Step, failure_class, nanoseconds
+from goldentrace.sources.steps import History, Kind, Step, failure_class, nanoseconds
 from goldentrace.sources.steptrace import TraceInfo, has_activity, read_steps
 from goldentrace.sources.toolvalues import answered_of, called_of
 from goldentrace.sources.transcript import Called, Item, Said, Turn
@@ -72,7 +72,8 @@ def _observations(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _trace(
     document: Document, about: Mapping[str, Any], found: list[tuple[int | None, dict[str, Any]]]
 ) -> Iterator[Trace]:
-    steps = [_step(each, line, number) for number, (line, each) in enumerate(found)]
+    history = History()
+    steps = [history.keep(_step(each, line, number)) for number, (line, each) in enumerate(found)]
     _find_old_tools(steps, [each for _, each in found])
     if not has_activity(steps):
         return

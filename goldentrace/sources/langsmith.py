@@ -18,7 +18,7 @@ from goldentrace.sources.head import Head
 from goldentrace.sources.shapes import as_count, as_name, as_number, as_object, as_objects, as_text, as_word
 from goldentrace.sources.source import Source
 from goldentrace.sources.spanmeaning import absence, with_response
-from goldentrace.sources.steps import Kind, Step, failure_class, nanoseconds
+from goldentrace.sources.steps import History, Kind, Step, failure_class, nanoseconds
 from goldentrace.sources.steptrace import TraceInfo, has_activity, read_steps
 from goldentrace.sources.toolvalues import answered_of, called_of
 from goldentrace.sources.transcript import Answered, Item, Said
@@ -55,7 +55,8 @@ def read(document: Document) -> Iterator[Trace]:
     for key, run in runs.items():
         traces.setdefault(_trace_of(run, key), []).append(key)
     for trace_id, keys in traces.items():
-        steps = [_step(runs[key], key, lines[key]) for key in keys]
+        history = History()
+        steps = [history.keep(_step(runs[key], key, lines[key])) for key in keys]
         if has_activity(steps):
             _fill_results(steps, [runs[key] for key in keys])
             yield read_steps(document, NAME, steps, _info(trace_id, [runs[key] for key in keys], steps))

@@ -18,7 +18,7 @@ from goldentrace.sources.shapes import as_count, as_name, as_number, as_object, 
 from goldentrace.sources.source import Source
 from goldentrace.sources.spanmeaning import absence, with_response
 from goldentrace.sources.stepcalls import handoff_name
-from goldentrace.sources.steps import Step, nanoseconds
+from goldentrace.sources.steps import History, Step, nanoseconds
 from goldentrace.sources.steptrace import TraceInfo, has_activity, read_steps
 from goldentrace.sources.toolvalues import answered_of, called_of
 from goldentrace.sources.transcript import Answered, Called
@@ -51,7 +51,8 @@ def read(document: Document) -> Iterator[Trace]:
             elif each.get("object") == "trace.span":
                 spans.setdefault(as_name(each.get("trace_id")), []).append((line if has_lines else None, each))
     for trace_id, found in spans.items():
-        steps = [_step(span, line, number) for number, (line, span) in enumerate(found)]
+        history = History()
+        steps = [history.keep(_step(span, line, number)) for number, (line, span) in enumerate(found)]
         if has_activity(steps):
             yield read_steps(document, NAME, steps, _info(trace_id, about.get(trace_id, {}), found, steps))
 

@@ -68,6 +68,7 @@ def step_of(span: Span) -> Step:
     if kind == "tool":
         return _tool(step, span)
     if kind == "model":
+        step.is_guess = as_word(span.attributes.get("ai.operationId")) in _VERCEL_OUTER  # the whole loop of a call
         return _model(step, span)
     if kind == "agent":
         step.agent = step.agent or as_text(span.get("traceloop.entity.name")) or span.name.removeprefix("invoke_agent ")
@@ -143,7 +144,7 @@ def _told(span: Span) -> list[Item]:
 
 
 def _model(step: Step, span: Span) -> Step:
-    step.model = as_text(span.get("gen_ai.response.model", "gen_ai.request.model", "ai.model.id"))
+    step.model = as_text(span.get("gen_ai.response.model", "ai.response.model", "gen_ai.request.model", "ai.model.id"))
     step.usage = usage_from(span, _GIVEN, _MADE, _CACHED)
     reasons = parsed(span.get("gen_ai.response.finish_reasons", "ai.response.finishReason", "ai.finishReason"))
     step.finish_reason = as_text(as_list(reasons)[0]) if as_list(reasons) else as_text(reasons)

@@ -10,7 +10,7 @@ from goldentrace.model.trace import Trace
 from goldentrace.sources.document import Document
 from goldentrace.sources.shapes import as_count, as_name, as_number, as_text
 from goldentrace.sources.spans import Span
-from goldentrace.sources.steps import Step, failure_class
+from goldentrace.sources.steps import History, Step, failure_class
 from goldentrace.sources.steptrace import TraceInfo, has_activity, read_steps
 from goldentrace.sources.toolvalues import HIDDEN
 from goldentrace.sources.transcript import Answered, Item, Said, Turn
@@ -123,6 +123,7 @@ class _Gathered:
         self._root: Span | None = None
         self._conversation: str | None = None
         self._seen: dict[str, bytes] = {}
+        self._history = History()
 
     def add(self, span: Span, step_of: Callable[[Span], Step]) -> None:
         """Take a span in; one that an exporter sent twice counts once."""
@@ -132,7 +133,7 @@ class _Gathered:
                 self.notes = ("spans that stand in the file twice were read once",)
                 return
             self._seen.setdefault(span.span_id, content)
-        self.steps.append(step_of(span))
+        self.steps.append(self._history.keep(step_of(span)))
         if span.parent_id is None and self._root is None:
             self._root = span
         self._conversation = self._conversation or as_name(span.get("gen_ai.conversation.id", "session.id"))

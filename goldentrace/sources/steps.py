@@ -12,11 +12,12 @@ from typing import Any, Final, Literal, TypeAlias
 from goldentrace.model.event import ErrorClass, Status, Usage
 from goldentrace.sources import clock
 from goldentrace.sources.shapes import as_text
-from goldentrace.sources.transcript import Answered, Called, Item
+from goldentrace.sources.transcript import Answered, Called, Item, Said
 
 Kind: TypeAlias = Literal["model", "tool", "agent", "other"]
 
 NS_PER_S: Final = 10**9
+PROMPT_ROLES: Final = frozenset({"system", "user", "developer"})
 _UNITS: Final = ((10**17, 1), (10**14, 10**3), (10**11, 10**6), (0, NS_PER_S))
 """(least number, ns per unit): an epoch of nano-, micro-, milliseconds or seconds; they cannot be confused for any date
 from 1973 to 5138.
@@ -69,6 +70,29 @@ class Step:
     failure: str | None = None
     is_guess: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class History:
+    """What the requests of one trace say, held once: every request sends all of it again.
+
+    Of a request only what users and the system said and the results are kept; what the model said and called is known
+    from its responses.
+    """
+
+    def __init__(self) -> None:
+        self._said: dict[tuple[str, str], Said] = {}
+        self._answers: dict[str, Answered] = {}
+
+    def keep(self, step: Step) -> Step:
+        """Return the step with its request reduced."""
+        kept: list[Item] = []
+        for item in step.sent:
+            if isinstance(item, Said) and item.role in PROMPT_ROLES:
+                kept.append(self._said.setdefault((item.role, item.text), item))
+            elif isinstance(item, Answered) and item.call_id is not None:
+                kept.append(self._answers.setdefault(item.call_id, item))
+        step.sent = kept
+        return step
 
 
 def nanoseconds(value: Any) -> int | None:

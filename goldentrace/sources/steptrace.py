@@ -8,14 +8,14 @@ from the history. Must not know any format.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from goldentrace.model.event import ABSENT, Outcome, StopReason
 from goldentrace.model.trace import Trace
 from goldentrace.sources.builder import TraceBuilder
 from goldentrace.sources.document import Document
 from goldentrace.sources.stepcalls import Calls
-from goldentrace.sources.steps import Step, timestamp
+from goldentrace.sources.steps import PROMPT_ROLES, Step, timestamp
 from goldentrace.sources.steptree import StepTree
 from goldentrace.sources.transcript import (
     CONTEXT_REASONS,
@@ -31,7 +31,6 @@ from goldentrace.sources.transcript import (
 
 _RESULT, _TURN, _CALL = range(3)
 """At equal times: what ended comes before what begins."""
-_PROMPTS: Final = frozenset({"system", "user", "developer"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +234,7 @@ class _Reader:
         """Append what users and the system say in a request and did not say in one before."""
         counted: Counter[tuple[str, str]] = Counter()
         for item in items:
-            if isinstance(item, Said) and item.role in _PROMPTS and item.text:
+            if isinstance(item, Said) and item.role in PROMPT_ROLES and item.text:
                 mark = (item.role, item.text)
                 counted[mark] += 1
                 if counted[mark] > self._told[mark]:
