@@ -95,8 +95,10 @@ def encode(value: Any) -> bytes:
         return _encode_slowly(value, is_sorted=False).encode("ascii")
     except RecursionError:
         raise JsonError("nested too deeply") from None
-    except TypeError as error:
-        raise JsonError(str(error)) from None
+    except JsonError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise JsonError(_why_not(error)) from None
 
 
 def encode_raw(value: Any) -> Raw:
@@ -115,8 +117,17 @@ def canonical(value: Any) -> bytes:
         return _encode_slowly(value, is_sorted=True).encode("ascii")
     except RecursionError:
         raise JsonError("nested too deeply") from None
-    except TypeError as error:
-        raise JsonError(str(error)) from None
+    except JsonError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise JsonError(_why_not(error)) from None
+
+
+def _why_not(error: TypeError | ValueError) -> str:
+    """Python's own limit on digits is the only ValueError of an encoder."""
+    if isinstance(error, ValueError):
+        return f"an integer of more than {MAX_INTEGER_DIGITS} digits"
+    return str(error)
 
 
 def _encode_slowly(value: Any, *, is_sorted: bool) -> str:

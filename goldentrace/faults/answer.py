@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 
 from goldentrace.faults.plan import Step
-from goldentrace.model.event import ErrorClass
+from goldentrace.model.event import ErrorClass, error_class_of_status
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -35,18 +35,6 @@ class Answer:
         return self.status >= 400
 
 
-ERROR_CLASSES: Final[dict[int, ErrorClass]] = {
-    401: "auth", 403: "auth", 404: "not_found", 408: "timeout", 409: "conflict", 429: "rate_limited",
-}  # fmt: skip
-
-
-def class_of(status: int) -> ErrorClass | None:
-    """Return the error class that an HTTP status stands for, None for a success."""
-    if status < 400:
-        return None
-    return ERROR_CLASSES.get(status, "server_error" if status >= 500 else "bad_request")
-
-
 def reason(status: int) -> str:
     """Return the reason phrase of a status, `Unknown` for one that has none."""
     try:
@@ -59,12 +47,12 @@ def refusal(status: int, kind: str, message: str, *, error_class: ErrorClass | N
     """Return an error answer for a call that is turned away. kind: the error's name; more: further keys of the
     error."""
     value = {"error": {"type": kind, "message": message, **more}}
-    return Answer(status, value, error_class=error_class or class_of(status), is_refusal=True)
+    return Answer(status, value, error_class=error_class or error_class_of_status(status), is_refusal=True)
 
 
 def error_value(status: int, kind: str | None = None, message: str | None = None) -> dict[str, Any]:
     """Return the body of an error whose plan gives none."""
-    return {"error": {"type": kind or class_of(status) or "error", "message": message or reason(status)}}
+    return {"error": {"type": kind or error_class_of_status(status) or "error", "message": message or reason(status)}}
 
 
 def denied_answer(step: Step) -> Answer:
@@ -103,7 +91,7 @@ def status_answer(step: Step, body: Any, now_s: float) -> Answer:
         owed_ms = float(params["retry_after_ms"])  # the clients that know it read it first
     headers.extend(_rate_limit(params["rate_limit"]) if "rate_limit" in params else ())
     return Answer(
-        status, error_value(status) if body is None else body, tuple(headers), class_of(status), owed_ms,
+        status, error_value(status) if body is None else body, tuple(headers), error_class_of_status(status), owed_ms,
         mcp=params.get("mcp", "is_error"), notes=notes or None,
     )  # fmt: skip
 
@@ -140,6 +128,6 @@ def duplicate_answer(step: Step, body: Any) -> Answer:
     values = step.params.get("values", [1, 2])
     return Answer(
         status, error_value(status) if body is None and status >= 400 else body,
-        tuple((name, str(value)) for value in values), class_of(status),
+        tuple((name, str(value)) for value in values), error_class_of_status(status),
         notes={name.lower(): ", ".join(map(str, values))},
     )  # fmt: skip

@@ -190,3 +190,13 @@ EVENT_TYPES: Final[dict[str, type[Event]]] = {
     for kind in (TraceStart, ModelTurn, ToolCall, ToolResult, Decision, Approval, Message, Effect, Limit, TraceEnd)
 }
 DECISION_KINDS: Final = ("retry", "reconcile", "fallback", "abort", "escalate", "finish")
+_CLASS_OF_STATUS: Final[dict[int, ErrorClass]] = {
+    401: "auth", 403: "auth", 404: "not_found", 408: "timeout", 409: "conflict", 429: "rate_limited",
+}  # fmt: skip
+
+
+def error_class_of_status(http_status: int) -> ErrorClass | None:
+    """Return the error class that an HTTP status stands for, None below 400 (RFC 9110, section 15; RFC 6585)."""
+    if http_status < 400:
+        return None
+    return _CLASS_OF_STATUS.get(http_status, "server_error" if http_status >= 500 else "bad_request")

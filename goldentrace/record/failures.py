@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-from goldentrace.model.event import ErrorClass, Status
+from goldentrace.model.event import ErrorClass, Status, error_class_of_status
 
 MAX_CHAIN: Final = 8
 """How far causes of an exception are followed; real chains have two or three links."""
@@ -92,10 +92,6 @@ _BY_PHRASE: Final = {
 }
 """Where one class stands for several failures and only its text tells them apart."""
 
-_HTTP_CLASSES: Final[dict[int, ErrorClass]] = {
-    401: "auth", 403: "auth", 404: "not_found", 408: "timeout", 409: "conflict", 429: "rate_limited",
-}  # fmt: skip
-
 
 def classify(error: BaseException, now_ns: int) -> Failure:
     """Return what an exception means. now_ns: wall clock at its receipt, which Retry-After counts from."""
@@ -125,9 +121,8 @@ def _classify(error: BaseException, now_ns: int) -> Failure:
 
 def http_failure(status: int, headers: Mapping[str, Any] | None, now_ns: int) -> Failure:
     """Return what an HTTP error status means (RFC 9110, section 15). status: 400 to 599."""
-    default: ErrorClass = "server_error" if status >= 500 else "bad_request"
     owed_ms = owed_wait_ms(headers, now_ns) if headers is not None else None
-    return Failure("error", _HTTP_CLASSES.get(status, default), status, owed_ms, sent=True)
+    return Failure("error", error_class_of_status(status) or "unknown", status, owed_ms, sent=True)
 
 
 def failure_in_result(value: Any, now_ns: int) -> Failure | None:

@@ -42,7 +42,9 @@ def read_run(file: Path, shown: str) -> tuple[Trace, str | None]:
     for path in shard_paths(file):
         data = path.read_bytes()
         if not data:
-            continue  # a process that was ended between making the file and writing to it
+            if path != file:  # its process was ended before its first line, or could not write it
+                lacking.append(f"{shown}{path.name.removeprefix(file.name)}: a process of the run wrote nothing")
+            continue
         trace = read_trace(data, shown + path.name.removeprefix(file.name))
         traces.append(trace)
         is_own_matter = path == file and not _is_torn(trace) and not _is_recorders(trace.events)
