@@ -62,6 +62,15 @@ def test_a_broken_agent_differs_from_the_correct_one_in_at_most_ten_lines(scenar
     assert 0 < len(changed) <= 10, "\n".join(changed)
 
 
+def test_the_page_about_the_suite_lists_every_scenario_and_every_broken_agent_with_its_code() -> None:
+    page = (SUITE.parents[1] / "docs" / "scenarios.md").read_text("utf-8")
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `") and "GT" in line}
+    assert list(rows) == list(SCENARIOS)
+    for scenario, variants in BROKEN.items():
+        said = [f"{name.replace('-', ' ')}: {variant['first']}" for name, variant in variants.items()]
+        assert rows[scenario].endswith(f"| {SCENARIOS[scenario]['description']} | {'; '.join(said)} |")
+
+
 # -- on real sockets and the real clock --------------------------------------------------------------------------------
 
 
