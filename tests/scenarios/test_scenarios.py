@@ -34,8 +34,13 @@ KINDS = {"openai": "from openai import", "anthropic": "from anthropic import", "
 
 
 def expect(checked: Checked, expected: dict[str, str | None]) -> None:
-    """Compare what each report begins with to what was written down."""
-    assert {name: judged.first for name, judged in checked.scenarios.items()} == expected
+    """Compare what each report begins with to what was written down: no change, or a code. A run without a verdict is
+    neither."""
+    errors = {name: one.report["error"] for name, one in checked.scenarios.items() if one.report["error"] is not None}
+    assert errors == {}
+    found = {name: (judged.status, judged.first) for name, judged in checked.scenarios.items()}
+    assert found == {name: ("clean" if code is None else "changed", code) for name, code in expected.items()}
+    assert checked.code == (2 if any(expected.values()) else 0)
 
 
 # -- the suite itself --------------------------------------------------------------------------------------------------
@@ -76,12 +81,10 @@ def test_the_page_about_the_suite_lists_every_scenario_and_every_broken_agent_wi
 
 def test_every_correct_agent_passes(correct: Checked) -> None:
     expect(correct, dict.fromkeys(SCENARIOS))
-    assert (correct.code, {judged.status for judged in correct.scenarios.values()}) == (0, {"clean"})
 
 
 def test_every_broken_agent_is_caught_for_the_reason_that_was_expected(broken: Checked) -> None:
     expect(broken, dict(FIRST))
-    assert (broken.code, {judged.status for judged in broken.scenarios.values()}) == (2, {"changed"})
 
 
 def test_each_broken_agent_by_itself_is_a_failure(project: Path, broken: Checked) -> None:
