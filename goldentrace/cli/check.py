@@ -3,11 +3,13 @@
 import click
 
 from goldentrace.cli.comparisons import Request, compare_scenarios, no_verdict
+from goldentrace.cli.linting import read_known
 from goldentrace.cli.options import (
     compare_options,
     fail_on_option,
     jobs_option,
     max_bytes_option,
+    option,
     output_options,
     project_options,
 )
@@ -26,6 +28,7 @@ from goldentrace.store.sides import Reading
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO…]")
 @jobs_option
 @compare_options
+@option("--known", metavar="FILE", help="Accept the findings that this file lists, by rule, tool and field.")
 @fail_on_option
 @max_bytes_option
 @project_options
@@ -36,6 +39,7 @@ def check(
     output: Output,
     *,
     jobs: int | None,
+    known: str | None,
     max_bytes: int | None,
     fail_on: Severity | None,
     **allow: bool,
@@ -44,12 +48,13 @@ def check(
 
     SCENARIO names scenarios, suites or patterns; without any, all are checked. Nothing under the goldens is written.
     """
+    accepted = tuple(read_known(known)) if known is not None else ()
     chosen = project.select(scenarios)
     if project.ci.reason is not None:
         output.say(f"CI ({project.ci.reason}): goldens are not written")
     runs = run_scenarios(project, chosen, output, jobs=jobs or project.loaded.config.jobs)
     failed = {name: no_verdict(name, result) for name, result in runs.items() if isinstance(result, GoldentraceError)}
     options = CompareOptions(allow["allow_incomplete"], allow["allow_narrower"])
-    request = Request(project, Reading(max_bytes=max_bytes or MAX_BYTES), options, has_lint=True)
+    request = Request(project, Reading(max_bytes=max_bytes or MAX_BYTES), options, has_lint=True, known=accepted)
     traces = compare_scenarios(request, chosen, failed=failed)
     return output.write(Report("check", traces, fail_on or project.loaded.config.fail_on, project.loaded.path))

@@ -19,16 +19,19 @@ from goldentrace.store.sides import Reading, Side, Terms, compare_sides, normal_
 
 if TYPE_CHECKING:
     from goldentrace.model.finding import LintResult
+    from goldentrace.rules.acceptance import Acceptance
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """How to compare. reading: of the candidate, and of a golden that is a trace; has_lint: the rules judge it too."""
+    """How to compare. reading: of the candidate, and of a golden that is a trace; has_lint: the rules judge it too;
+    known: findings that somebody accepted."""
 
     project: Project
     reading: Reading
     options: CompareOptions | None = None
     has_lint: bool = False
+    known: "tuple[Acceptance, ...]" = ()
 
 
 def terms_of(request: Request, chosen: Chosen | None) -> Terms:
@@ -109,6 +112,11 @@ def _lint(request: Request, chosen: Chosen, right: Side, comparison: Comparison 
     from goldentrace.cli.linting import accepted, explained, lint_trace
 
     lint = lint_trace(right.trace, normal, loaded.profile, chosen.scenario)
+    if request.known:
+        from goldentrace.cli.linting import today
+        from goldentrace.rules.acceptance import accept
+
+        lint = accept(lint, request.known, today())
     if comparison is None:
         return lint
     return explained(accepted(lint, comparison.golden.header.accepts), comparison)

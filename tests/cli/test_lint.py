@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from goldentrace.codec.trace import encode_event
+from tests.cli.traces import end, searches
+from tests.cli.traces import write as write_events
 from tests.conftest import Cli
 from tests.rules.dsl import trace_of
 
@@ -115,3 +117,17 @@ def test_every_run_of_a_file_is_checked(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 0, done.stderr
     traces = json.loads(done.stdout)["traces"]
     assert [[f["rule"] for f in trace["findings"]] for trace in traces] == [["GT1001"], ["GT1001"]]
+
+
+def test_check_fails_on_new_findings_only(cli: Cli, tmp_path: Path) -> None:
+    stray = {"type": "tool_result", "call_id": "nobody", "status": "ok"}
+    command = json.dumps("sh -c 'cat a.events >> $GOLDENTRACE_TRACE'")
+    (tmp_path / "goldentrace.yaml").write_text(f"scenarios:\n  a: {{command: {command}}}\n")
+    write_events(tmp_path / "a.events", searches(2)[1:])
+    assert cli("record", "a").code == 0
+    write_events(tmp_path / "a.events", [*searches(2)[1:-1], stray, end()])
+    (tmp_path / "known.yaml").write_text("known: []\n")
+    assert cli("check", "--known", "known.yaml").code == 2
+    (tmp_path / "known.yaml").write_text("known: [{code: GT1401, tool: null, field: null}]\n")
+    done = cli("check", "--known", "known.yaml")
+    assert done.code == 0, done.stdout + done.stderr
