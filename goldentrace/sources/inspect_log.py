@@ -1,0 +1,114 @@
+"""Inspect logs (`.eval`, `.json`), read by inspect_ai itself: one trace per sample and epoch.
+
+Needs the extra `inspect`. An `.eval` file shares messages between its parts in ways that change with versions, so it is
+never read here by hand. Calls are what the model asked for; when each began and ended, its tool event tells.
+"""
+
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from goldentrace.errors import InputError, Where
+from goldentrace.model.trace import Trace
+from goldentrace.sources.document import Document
+from goldentrace.sources.head import Head
+from goldentrace.sources.inspect_sample import SampleReader
+from goldentrace.sources.shapes import as_object
+from goldentrace.sources.source import Source
+
+NAME: Final = "inspect"
+_ZIP: Final = b"PK\x03\x04"
+_ENTRIES: Final = (b"_journal/", b"header.json", b"summaries.json", b"samples/")
+_DAMAGE: Final = (
+    ValueError, LookupError, TypeError, AttributeError, OSError, ArithmeticError, RuntimeError, EOFError, zlib.error,
+    zipfile.BadZipFile, AssertionError,
+)  # fmt: skip
+"""What reading a damaged log raises (pydantic's and JSON's errors are ValueErrors)."""
+INSTALL: Final = "pip install goldentrace[inspect]"
+
+
+def matches(head: Head) -> bool:
+    """Whether it is a zip with the parts of a log, or the one JSON document of one."""
+    if head.data[:4] == _ZIP:
+        return any(name in head.data[:4096] for name in _ENTRIES)
+    evaluation = as_object(as_object(head.value).get("eval"))
+    return head.has_key("version", "eval") and "task" in evaluation and "model" in evaluation
+
+
+def read(document: Document) -> Iterator[Trace]:
+    """Yield one trace per sample and epoch. Raises: InputError where inspect_ai is missing or cannot read the log."""
+    try:
+        import inspect_ai.log as library
+    except ImportError:
+        raise InputError(
+            "Inspect logs are read by inspect_ai, which is not installed", where=document.where(), next_step=INSTALL
+        ) from None
+    is_zip = document.head.data[:4] == _ZIP
+    with _file_of(document, is_zip=is_zip) as path:
+        if is_zip:
+            _check_size(document, path)
+        with _told(document):
+            header = library.read_eval_log(str(path), header_only=True)
+            samples = _samples(library, path, is_zip=is_zip)
+        while True:
+            with _told(document):
+                sample = next(samples, None)
+                if sample is None:
+                    return
+                trace = SampleReader(document, header.eval, sample).read()
+            yield trace
+
+
+def _samples(library: Any, path: Path, *, is_zip: bool) -> Iterator[Any]:
+    """Samples in their order, of a zip one after another."""
+    if not is_zip:
+        yield from library.read_eval_log(str(path), resolve_attachments=True).samples or []
+        return
+    for summary in library.read_eval_log_sample_summaries(str(path)):
+        yield library.read_eval_log_sample(str(path), id=summary.id, epoch=summary.epoch, resolve_attachments=True)
+
+
+@contextmanager
+def _told(document: Document) -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as error:
+        first = str(error).strip().partition("\n")[0][:200]
+        raise InputError(
+            f"inspect_ai cannot read it: {type(error).__name__}: {first}", where=document.where(),
+            next_step="write the log again, or read it with the inspect_ai that wrote it",
+        ) from None  # fmt: skip
+
+
+@contextmanager
+def _file_of(document: Document, *, is_zip: bool) -> Iterator[Path]:
+    """The file, under a name whose suffix tells inspect_ai what it is."""
+    suffix = ".eval" if is_zip else ".json"
+    if document.path is not None and document.path.suffix == suffix:
+        yield document.path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / f"log{suffix}"
+        copy.write_bytes(document.read())
+        yield copy
+
+
+def _check_size(document: Document, path: Path) -> None:
+    """Refuse a zip that unpacks to more than the limit, before anything unpacks it."""
+    with _told(document), zipfile.ZipFile(path) as archive:
+        size_bytes = sum(entry.file_size for entry in archive.infolist())
+    if size_bytes > document.max_bytes:
+        raise InputError(
+            f"unpacks to {size_bytes:,} bytes, more than the limit of {document.max_bytes:,}",
+            where=Where(document.name), next_step="raise the limit with --max-bytes",
+        )  # fmt: skip
+
+
+SOURCE: Final = Source(
+    NAME, "Inspect logs, .eval and .json (extra `inspect`)", matches, read,
+    notes="needs pip install goldentrace[inspect]; one trace per sample and epoch",
+)  # fmt: skip

@@ -1,0 +1,117 @@
+"""Inspect logs, read by inspect_ai: times, errors, limits and subagents of each sample, and what cannot be read."""
+
+import builtins
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from goldentrace.errors import InputError
+from goldentrace.model.event import Approval
+from goldentrace.sources.document import Document
+from goldentrace.sources.registry import read_traces
+from tests.sources.reading import document_of, read_all, results, turns
+
+pytest.importorskip("inspect_ai")
+
+LOG = json.loads((Path(__file__).with_name("fixtures") / "inspect_log" / "log.json").read_text())
+
+
+def write_eval(path: Path) -> None:
+    """The same log in the other form, written by inspect_ai."""
+    from inspect_ai.log import EvalLog, write_eval_log
+
+    write_eval_log(EvalLog.model_validate(LOG), str(path))
+
+
+def test_each_sample_and_epoch_is_a_trace() -> None:
+    traces = read_all(LOG)
+    assert [(trace.start.scenario_id, (trace.start.attributes or {})["name"]) for trace in traces] == [("s1", "demo_s1_epoch-1"), ("s2", "demo_s2_epoch-1")]
+
+
+def test_calls_began_and_ended_when_their_events_say() -> None:
+    first = read_all(LOG)[0]
+    assert (first.calls()[0].ts, first.results()[1].ts) == ("2026-01-01T10:00:03.000000Z", "2026-01-01T10:00:07.000000Z")
+    assert [result.call_id for result in first.results()] == ["c2", "c1", "d1", "c3", "c4", "c5"], "in the order in which they ended"
+
+
+def test_kinds_of_errors_have_their_own_status() -> None:
+    found = {result.call_id: (result.status, result.error_class) for result in read_all(LOG)[0].results()}
+    assert found["c2"] == ("error", "not_found")
+    assert found["c4"] == ("denied", "denied")
+    assert found["c5"] == ("timeout", "timeout")
+
+
+def test_what_runs_in_the_span_of_a_tool_is_a_subagent() -> None:
+    calls = {call.call_id: (call.agent, call.parent) for call in read_all(LOG)[0].calls()}
+    assert calls["d1"] == ("helper", "c3")
+    assert calls["c5"] == ("main", None)
+
+
+def test_approvals_scores_limits_and_endings() -> None:
+    first, second = read_all(LOG)
+    assert [(event.call_id, event.verdict, event.by) for event in first.events if isinstance(event, Approval)] == [("c4", "denied", "human")]
+    assert first.end is not None
+    assert second.end is not None
+    assert (first.end.outcome, first.end.stop_reason) == ("success", "final_answer")
+    assert (second.end.outcome, second.end.stop_reason) == ("unknown", "turn_limit"), "0.5 is no verdict"
+
+
+def test_tokens_from_the_cache_are_input() -> None:
+    usage = turns(read_all(LOG)[0])[0].usage
+    assert usage is not None
+    assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (8, 2, 3)
+
+
+def test_without_events_messages_are_read_and_reasoning_is_dropped() -> None:
+    second = read_all(LOG)[1]
+    assert [(call_id, status) for call_id, status, _ in results(second)] == [("m1", "error"), ("m2", "unfinished")]
+    assert "hidden" not in repr(second.events)
+    assert [note.text for note in second.notes] == ["the log keeps no events: messages were read"]
+
+
+def test_an_eval_file_holds_the_same_under_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    write_eval(path)
+    told = [trace.events for trace in read_traces(path)]
+    renamed = path.rename(tmp_path / "log.bin")
+    assert [trace.events for trace in read_traces(renamed)] == told
+    assert [[type(event) for event in events] for events in told] == [[type(event) for event in trace.events] for trace in read_all(LOG)]
+
+
+def test_a_zip_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    write_eval(path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("samples/bomb.json", b"0" * 3_000_000)
+    with pytest.raises(InputError, match="unpacks to"):
+        list(read_traces(path, max_bytes=1_000_000))
+
+
+def test_a_log_that_is_cut_off_or_no_log_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    write_eval(path)
+    whole = path.read_bytes()
+    for data in (whole[: len(whole) // 2], whole[:200], json.dumps({"version": 2, "eval": {"task": 1, "model": None}}).encode()):
+        with pytest.raises(InputError, match="inspect_ai cannot read it"):
+            read_all(data, "inspect")
+
+
+def test_without_inspect_ai_the_way_to_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def refuse(name: str, globals_: Mapping[str, Any] | None = None, locals_: Mapping[str, Any] | None = None, *more: Any) -> Any:
+        if name.startswith("inspect_ai"):
+            raise ImportError(name)
+        return real(name, globals_, locals_, *more)
+
+    from goldentrace.sources import inspect_log
+
+    document: Document = document_of(LOG)
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(InputError) as caught:
+        next(inspect_log.read(document))
+    assert caught.value.next_step == "pip install goldentrace[inspect]"
