@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from goldentrace.model.event import ABSENT, Usage
 from goldentrace.model.trace import Trace
-from goldentrace.sources import openinference, otel_genai
+from goldentrace.sources import genai_steps, openinference_steps
 from goldentrace.sources.contents import items_of, parsed
 from goldentrace.sources.document import Document
 from goldentrace.sources.head import Head
@@ -107,9 +107,13 @@ def _step(each: dict[str, Any], line: int | None, number: int) -> Step:
         nanoseconds(each.get("startTime")), nanoseconds(each.get("endTime")), "error" if level == "ERROR" else "",
         as_text(each.get("statusMessage")), attributes, line=line,
     )  # fmt: skip
-    base = otel_genai.step_of(span)
+    base = genai_steps.step_of(span)
     kind = _KINDS.get(as_word(each.get("type")), "other")
-    if kind == "other" and base.kind == "tool" and (openinference.is_span(span) or "gen_ai.tool.name" in attributes):
+    if (
+        kind == "other"
+        and base.kind == "tool"
+        and (openinference_steps.is_span(span) or "gen_ai.tool.name" in attributes)
+    ):
         kind = "tool"
     step = replace(
         base, kind=kind, agent=base.agent or (name if kind == "agent" else None),

@@ -11,7 +11,7 @@ from typing import Any, Final
 from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.errors import InputError
 from goldentrace.model.trace import Note, Trace
-from goldentrace.sources import openinference, otel_genai
+from goldentrace.sources import genai_steps, openinference_steps
 from goldentrace.sources.document import Document
 from goldentrace.sources.head import Head
 from goldentrace.sources.shapes import as_name, as_objects
@@ -35,7 +35,7 @@ def read(document: Document) -> Iterator[Trace]:
     skipped: list[Note] = []
     for line, value in _rows(document, skipped):
         spans = list(spans_of(_trace_of(value), line))
-        for trace in read_spans(document, NAME, spans, otel_genai.step_of, openinference.ABSENT_REASONS):
+        for trace in read_spans(document, NAME, spans, genai_steps.step_of, openinference_steps.ABSENT_REASONS):
             yield _with_notes(trace, skipped)
             skipped.clear()
 
