@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 
 import yaml
 
+from goldentrace.codec.yaml_document import YamlDocument, read_yaml, suggest
 from goldentrace.errors import ConfigError, Where
 from goldentrace.model.event import MAIN_AGENT
 from goldentrace.replay.conversation import FINISHES, TokenUsage
@@ -25,7 +26,6 @@ from goldentrace.replay.script import (
     ScriptedCall,
     ScriptTurn,
 )
-from goldentrace.replay.yaml_document import Document, read_document, suggest
 
 MAX_DELAY_MS: Final = 600_000
 MAX_REPEAT: Final = 100_000
@@ -64,11 +64,11 @@ def read_script(path: str | Path) -> Script:
 def parse_script(data: bytes | str, path: str = "<memory>") -> Script:
     """Return the script that YAML text holds. Raises: ConfigError with file, line and key."""
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    return _Parser(read_document(raw, path)).script()
+    return _Parser(read_yaml(raw, path)).script()
 
 
 class _Parser:
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: YamlDocument) -> None:
         self._document = document
 
     def script(self) -> Script:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from goldentrace.codec.yaml_document import suggest
 from goldentrace.errors import ConfigError
 from goldentrace.model.event import TraceEnd
 from goldentrace.model.trace import Trace
@@ -24,7 +25,6 @@ from goldentrace.replay.script import (
 )
 from goldentrace.replay.scripted_model import ScriptedModel
 from goldentrace.replay.tool_loop import DO_NOT_ASK, NOBODY, Defect, ToolLoop, User
-from goldentrace.replay.yaml_document import suggest
 
 START_TIME_NS: Final = 1_767_225_600_000_000_000
 """2026-01-01T00:00:00Z: simulated traces carry times, and the same ones each time."""

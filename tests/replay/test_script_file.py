@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
+from goldentrace.codec.yaml_document import show_pointer
 from goldentrace.errors import ConfigError
 from goldentrace.replay.conversation import TokenUsage
 from goldentrace.replay.script import (
@@ -153,7 +154,7 @@ def test_what_is_wrong_is_named_with_its_place(
         parse_script(text, "s.yaml")
     error = caught.value
     assert error.where is not None
-    assert (error.where.path, error.where.line, error.where.pointer) == ("s.yaml", line, pointer)
+    assert (error.where.path, error.where.line, error.where.pointer) == ("s.yaml", line, show_pointer(pointer or ""))
     assert what in error.what
     assert hint in error.next_step
 
