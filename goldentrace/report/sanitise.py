@@ -7,7 +7,7 @@ as it is, `<secret:1>` included. This module must not shorten or redact anything
 import re
 from typing import Final
 
-_UNSAFE: Final = re.compile(
+_UNSAFE: Final = (
     "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: ESC and CSI start terminal commands
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, turning text
     "\ud800-\udfff"  # lone surrogates: no encoding has them
@@ -26,7 +26,7 @@ _LINE_COMMAND: Final = re.compile(r"^(\s*):(?=:)")
 def terminal(text: str) -> str:
     """Return one line of text for a terminal or a CI log: no character moves, colours, hides or turns text around, and
     no runner takes it for a command. Idempotent."""
-    safe = text if text.isascii() and text.isprintable() else _UNSAFE.sub(_escape, text)
+    safe = text if text.isascii() and text.isprintable() else re.sub(_UNSAFE, _escape, text)
     if "##" in safe:
         safe = _LOG_COMMAND.sub(r"\\x23#", safe)
     return _LINE_COMMAND.sub(r"\1\\x3a", safe) if safe.lstrip()[:2] == "::" else safe
@@ -62,13 +62,13 @@ def markdown(text: str) -> str:
 
     Entities rather than backslashes: a backslash neither stops a mention nor an automatic link.
     """
-    safe = _UNSAFE.sub(_escape, text)
+    safe = re.sub(_UNSAFE, _escape, text)
     return _MARKDOWN.sub(lambda match: f"&#{ord(match[0])};", safe)
 
 
 def markdown_block(text: str) -> str:
     """Return text as a fenced block of Markdown, with a fence longer than any run of backticks in it."""
-    lines = "\n".join(_UNSAFE.sub(_escape, line) for line in text.split("\n"))
+    lines = "\n".join(re.sub(_UNSAFE, _escape, line) for line in text.split("\n"))
     longest = max((len(run) for run in re.findall(r"`+", lines)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}diff\n{lines}\n{fence}"
@@ -86,7 +86,7 @@ def xml(text: str) -> str:
     White space other than the blank is written as a reference, so that attributes keep it.
     """
     safe = _NOT_XML.sub(
-        _escape, _UNSAFE.sub(lambda match: match[0] if match[0] in _KEPT_BY_XML else _escape(match), text)
+        _escape, re.sub(_UNSAFE, lambda match: match[0] if match[0] in _KEPT_BY_XML else _escape(match), text)
     )
     safe = safe.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     return safe.replace("\t", "&#9;").replace("\n", "&#10;").replace("\r", "&#13;")
