@@ -164,18 +164,23 @@ class _Session:
         shown = self.project.shown(one.path)
         if not self.request.allow_defects and self._has_defects(one):
             return
-        if self.request.verify and not self._is_stable(one, shown):
-            return
+        known: tuple[str, ...] = ()
+        if self.request.verify:
+            found = self._constants(one, shown)
+            if found is None:
+                return
+            known = found
         with goldens_lock(self.project.layout, "goldens are being recorded"):
-            if read_bytes(one.path) != one.new.old:  # another program wrote it in between
-                one = self._draft(chosen, trace)
+            if known or read_bytes(one.path) != one.new.old:  # another program wrote it in between
+                one = self._draft(chosen, trace, known)
             write_golden(self.project.layout, one.path, one.new.data)
         ValueStore(self.project.layout).remember(one.new.normal)
         PendingStore(self.project.layout).drop(chosen.name, chosen.suite)
         self._tell(one, shown)
 
-    def _draft(self, chosen: Chosen, trace: Trace) -> Draft:
-        return draft(self.project, chosen, trace, may_be_incomplete=self.request.allow_incomplete)
+    def _draft(self, chosen: Chosen, trace: Trace, known: tuple[str, ...] = ()) -> Draft:
+        may_be_incomplete = self.request.allow_incomplete
+        return draft(self.project, chosen, trace, may_be_incomplete=may_be_incomplete, constants=known)
 
     def _has_defects(self, one: Draft) -> bool:
         """Do the rules find a structural defect in the run? A golden of one would demand it from then on."""
@@ -189,8 +194,8 @@ class _Session:
         self.output.say(f"{one.chosen.name}: not recorded: it has defects (--allow-defects records it)", level=-1)
         return True
 
-    def _is_stable(self, one: Draft, shown: str) -> bool:
-        """Run N more times; does every run keep to the golden?"""
+    def _constants(self, one: Draft, shown: str) -> tuple[str, ...] | None:
+        """Run N more times; return what looked random and was the same in every run, None where one differed."""
         traces: list[Trace] = []
         for number in range(self.request.verify or 0):
             result = self.run([one.chosen])[one.chosen.name]
@@ -202,14 +207,14 @@ class _Session:
                 self.output.say(
                     f"{one.chosen.name}: not recorded: run {number + 2} differs from the first one", level=-1
                 )
-                return False
+                return None
             traces.append(result)
-        for label, pointer in constants(one, traces):
+        found = constants(one, traces)
+        for label, pointer, _ in found:
             self.output.say(
-                f"{one.chosen.name}: {label} {pointer} was the same in all {len(traces) + 1} runs; to have it compared "
-                f"as a value: ids: {{ignore_keys: [{pointer}]}} in the profile"
+                f"{one.chosen.name}: {label} {pointer} was the same in all {len(traces) + 1} runs: kept as a value"
             )
-        return True
+        return tuple(leaf for _, _, leaf in found)
 
     def _show_refused(self) -> int:
         report = Report("record", self.refused, config_path=self.project.loaded.path)

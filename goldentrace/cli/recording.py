@@ -3,7 +3,8 @@
 What `record` decides, without printing or choosing scenarios.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from goldentrace.errors import InputError, Where
 from goldentrace.model.change import Change, Comparison
 from goldentrace.model.report import TraceReport
 from goldentrace.model.trace import Trace
+from goldentrace.normalize.leaves import LeafReader
+from goldentrace.normalize.paths import PathStep
 from goldentrace.normalize.pipeline import normalize
 from goldentrace.store.goldens import NewGolden, make_golden
 from goldentrace.store.profiles import LoadedProfile
@@ -36,8 +39,10 @@ class Draft:
         return "unchanged" if self.new.old == self.new.data else "rewritten"
 
 
-def draft(project: Project, chosen: Chosen, trace: Trace, *, may_be_incomplete: bool) -> Draft:
-    """Return the golden that a run would become.
+def draft(
+    project: Project, chosen: Chosen, trace: Trace, *, may_be_incomplete: bool, constants: Collection[str] = ()
+) -> Draft:
+    """Return the golden that a run would become. constants: written leaves that further runs had too.
 
     Raises: InputError for a run that is incomplete or did nothing; ConfigError for the profile.
     """
@@ -50,29 +55,36 @@ def draft(project: Project, chosen: Chosen, trace: Trace, *, may_be_incomplete: 
     scenario, layout = chosen.scenario, project.layout
     loaded = project.profiles.load(project.profile_name(scenario))
     path = layout.golden(chosen.name, chosen.suite)
-    new = make_golden(trace, loaded, name=chosen.name, scenario=scenario, path=path, shown=layout.shown(path))
+    new = make_golden(
+        trace, loaded, name=chosen.name, scenario=scenario, path=path, shown=layout.shown(path), constants=constants
+    )
     return Draft(chosen, loaded, new, path, trace)
 
 
 def repeat(one: Draft, trace: Trace) -> Comparison:
     """Compare a further run with the golden that is to be written. Raises: InputError."""
-    normal = normalize(trace, one.loaded.profile, one.loaded.hash, key=one.loaded.key)
-    return compare(one.new.golden, normal, one.loaded.profile, backoff=one.chosen.scenario.backoff)
+    loaded = one.loaded
+    normal = normalize(trace, loaded.profile, loaded.hash, key=loaded.key, constants=one.new.golden.values())
+    return compare(one.new.golden, normal, loaded.profile, backoff=one.chosen.scenario.backoff)
 
 
-def constants(one: Draft, traces: Sequence[Trace]) -> list[tuple[str, str]]:
-    """Return (label, pointer) of the ids that no result supplied and that were the same in every run: they are no
-    ids."""
-    runs = [normalize(trace, one.loaded.profile, one.loaded.hash, key=one.loaded.key) for trace in (one.trace, *traces)]
-    found: list[tuple[str, str]] = []
+def constants(one: Draft, traces: Sequence[Trace]) -> list[tuple[str, str, str]]:
+    """Return (label, pointer, written leaf) of what looks like an id that no result supplied and was the same in every
+    run: it is a value."""
+    loaded = one.loaded
+    runs = [normalize(trace, loaded.profile, loaded.hash, key=loaded.key) for trace in (one.trace, *traces)]
+    reader = LeafReader(loaded.profile, PathStep({}), loaded.key)
+    found: list[tuple[str, str, str]] = []
     for index, operation in enumerate(runs[0].operations):
         for pointer, leaf in operation.args.items():
-            if isinstance(leaf, str) and leaf.startswith("<new:"):
+            if isinstance(leaf, str) and _NEW.fullmatch(leaf):
                 values = [run.payloads.argument(index, pointer) if run.payloads else (False, None) for run in runs]
-                if all(value == values[0] and value[0] for value in values):
-                    found.append((operation.label, pointer))
+                if values[0][0] and all(value == values[0] for value in values):
+                    found.append((operation.label, pointer, reader.describe(values[0][1])))
     return found
 
+
+_NEW = re.compile(r"<new:[^<>]+>")
 
 SETTINGS = {
     "GT101": "arguments: {{ignore: [{pointer}]}} in the profile, if the value does not matter",

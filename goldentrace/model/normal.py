@@ -75,6 +75,15 @@ class NormalTrace:
     notes: tuple[str, ...] = ()
     masked: list["Masked"] = field(default_factory=list)
 
+    def values(self) -> frozenset[str]:
+        """Return the texts that arguments hold as values, as written: what looks random and is among them is no id."""
+        return frozenset(
+            leaf
+            for operation in self.operations
+            for leaf in operation.args.values()
+            if type(leaf) is str and leaf.startswith("str[") and "<" not in leaf
+        )
+
     def uses_of(self, index: int) -> tuple[str, ...]:
         """Labels of the operations whose results gave this one's argument values; computed once for a run."""
         operation = self.operations[index]

@@ -4,7 +4,7 @@ Arguments without ids, secrets or clock values depend on nothing else in the tra
 distinct text (`ArgumentCache`). This module must not decide in which order operations are named.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from goldentrace.model.normal import Masked
 from goldentrace.model.operation import LeafMap, WrittenLeaf
 from goldentrace.model.profile import Profile
 from goldentrace.model.trace import Trace
-from goldentrace.normalize.leaves import Flat, LeafReader, Mixed, Moment
+from goldentrace.normalize.leaves import Flat, Leaf, LeafReader, Mixed, Moment
 from goldentrace.normalize.offsets import wall_ms
 from goldentrace.normalize.operations import Try
 from goldentrace.normalize.payloads import flatten_call
@@ -79,6 +79,11 @@ class ArgumentWriter:
         except JsonError as error:
             where = Where(self.trace.path, self.trace.line_of(attempt.call_index), "$.args")
             raise InputError(str(error), where=where, next_step="put what is no JSON in `args_raw`, as text") from None
+
+    def leaves(self, attempt: Try) -> Iterable[Leaf]:
+        """Return the leaves of an attempt that are not written yet."""
+        flat = self.flats.get(attempt.call_index)
+        return () if flat is None else [flat.leaves[pointer] for pointer in flat.specials]
 
     def written(self, attempt: Try, new: NewIds, label: str | None) -> tuple[LeafMap, str | None]:
         """The written leaf map of an attempt and the hash over its reduced form."""

@@ -6,6 +6,7 @@ tool, key), the calls that ran within a call behind its batch. This module must 
 """
 
 from bisect import bisect_right
+from collections.abc import Collection
 from typing import Any
 
 from goldentrace.model.event import Approval, ModelTurn
@@ -38,15 +39,19 @@ def normalize(
     *,
     key: bytes | None = None,
     cache: ArgumentCache | None = None,
+    constants: Collection[str] = (),
     is_explained: bool = False,
 ) -> NormalTrace:
     """Return the normalized form of a trace.
 
     profile_hash: its digest, for the header; key: HMAC key of the digests; cache: shared with the other side, if any;
-    is_explained: list every replaced value in `masked`.
+    constants: written leaves (`str[36] h:…`) that are values although they look random, because a golden holds them
+    as values or every run had them; is_explained: list every replaced value in `masked`.
     Raises: InputError naming the line where arguments are no JSON.
     """
-    return _Normalization(trace, profile, key, cache or ArgumentCache(), is_explained=is_explained).run(profile_hash)
+    return _Normalization(trace, profile, key, cache or ArgumentCache(), is_explained=is_explained).run(
+        profile_hash, constants
+    )
 
 
 class _Normalization:
@@ -73,12 +78,14 @@ class _Normalization:
     def provenance(self) -> Provenance:
         return self.writer.provenance
 
-    def run(self, profile_hash: str) -> NormalTrace:
+    def run(self, profile_hash: str, constants: Collection[str]) -> NormalTrace:
         trace = self.trace
         given = given_ids(trace)
         grouped = group(trace, ArgumentLikeness(trace, self.reader, given).is_same)
         self.wanted = self._argument_ids(grouped)
-        self.writer.provenance = Provenance(literal_ids(trace, given, self.wanted))
+        self.writer.provenance = Provenance(
+            literal_ids(trace, given, self.wanted), self._constant_ids(grouped, constants)
+        )
         for unit in grouped.units:
             self._name_unit(unit)
         start, end = trace.start, trace.end
@@ -117,6 +124,24 @@ class _Normalization:
                         if isinstance(leaf, Mixed):
                             found.update(t.value for t in leaf.segments if not isinstance(t, str) and t.is_id)
         return found
+
+    def _constant_ids(self, grouped: Grouped, constants: Collection[str]) -> frozenset[str]:
+        """The ids that are a whole argument and whose written form is among the constants."""
+        if not constants or not self.wanted:
+            return frozenset()
+        found: set[str] = set()
+        for member in grouped.groups:
+            for attempt in member.tries():
+                found.update(
+                    leaf.segments[0].value
+                    for leaf in self.writer.leaves(attempt)
+                    if isinstance(leaf, Mixed)
+                    and len(leaf.segments) == 1
+                    and not isinstance(leaf.segments[0], str)
+                    and leaf.segments[0].is_id
+                    and self.reader.describe(leaf.segments[0].text) in constants
+                )
+        return frozenset(found)
 
     def _name_unit(self, unit: list[Group]) -> None:
         """Label the members of one batch (or one serial call), then take in their results, then their children."""

@@ -43,9 +43,11 @@ class NewIds:
 class Provenance:
     """The ids of one trace as they become known, in canonical order."""
 
-    def __init__(self, literals: frozenset[str]) -> None:
-        """literals: comparable forms of the ids that messages or the scenario's inputs held before any result."""
+    def __init__(self, literals: frozenset[str], constants: frozenset[str] = frozenset()) -> None:
+        """literals: comparable forms of the ids that messages or the scenario's inputs held before any result;
+        constants: those that are the same in every run, though no result supplies them."""
         self._literals = literals
+        self._constants = constants
         self._known: dict[str, Reference] = {}
         self._secrets: dict[str, int] = {}
         self.is_blind = False
@@ -64,7 +66,7 @@ class Provenance:
         found = self._known.get(token.value)
         if found is not None:
             return found
-        if is_content_address(token):
+        if is_content_address(token) or token.value in self._constants:
             return None
         return new.name(token, pointer, f"unknown:{token.kind}" if self.is_blind else f"new:{token.kind}")
 

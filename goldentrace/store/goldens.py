@@ -4,7 +4,7 @@ A golden is written whole, atomically, under a lock, and never appended to. This
 anybody.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,28 +50,29 @@ class NewGolden:
 
 
 def make_golden(
-    trace: Trace, loaded: LoadedProfile, *, name: str, scenario: Scenario, path: Path, shown: str
+    trace: Trace,
+    loaded: LoadedProfile,
+    *,
+    name: str,
+    scenario: Scenario,
+    path: Path,
+    shown: str,
+    constants: Collection[str] = (),
 ) -> NewGolden:
     """Return the golden of a run, in place of the one at `path`: labels and unchanged lines of that one are kept.
 
     A golden there that cannot be read, or that was made under another profile, is replaced as a whole. Raises:
-    InputError where arguments are no JSON.
+    InputError where arguments are no JSON. constants: written leaves that further runs had too, so that they are
+    values.
     """
-    normal = normalize(trace, loaded.profile, loaded.hash, key=loaded.key, is_explained=True)
+    old = read_bytes(path, shown)
+    before, note = _old_golden(old, shown, loaded)
+    known = {*constants, *(before.values() if before is not None else ())}
+    normal = normalize(trace, loaded.profile, loaded.hash, key=loaded.key, constants=known, is_explained=True)
     seed = scenario.seed if scenario.seed is not None else normal.header.seed
     normal = replace(normal, header=replace(normal.header, scenario_id=name, seed=seed))
-    old = read_bytes(path, shown)
-    fresh = as_golden(normal, loaded.profile, description=scenario.description)
-    if old is None:
-        return NewGolden(encode_golden(fresh), normal, fresh)
-    try:
-        before = read_golden(old, shown)
-    except InputError as error:
-        return NewGolden(
-            encode_golden(fresh), normal, fresh, old, note=f"the old golden could not be read ({error.what})"
-        )
-    if before.header.profile_hash != loaded.hash:
-        note = f"the old golden was made with another profile ({before.header.profile})"
+    if before is None:
+        fresh = as_golden(normal, loaded.profile, description=scenario.description)
         return NewGolden(encode_golden(fresh), normal, fresh, old, note=note)
     comparison = compare(before, normal, loaded.profile, backoff=scenario.backoff)
     sticky = rerecord(comparison, loaded.profile)
@@ -80,6 +81,19 @@ def make_golden(
         header = replace(header, description=scenario.description)
     sticky = replace(sticky, header=header)
     return NewGolden(encode_golden(sticky), normal, sticky, old, comparison)
+
+
+def _old_golden(old: bytes | None, shown: str, loaded: LoadedProfile) -> tuple[NormalTrace | None, str | None]:
+    """The golden that a new one is compared with, else why there is none."""
+    if old is None:
+        return None, None
+    try:
+        before = read_golden(old, shown)
+    except InputError as error:
+        return None, f"the old golden could not be read ({error.what})"
+    if before.header.profile_hash != loaded.hash:
+        return None, f"the old golden was made with another profile ({before.header.profile})"
+    return before, None
 
 
 def read_bytes(path: Path, shown: str | None = None) -> bytes | None:

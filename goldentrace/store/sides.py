@@ -5,7 +5,7 @@ module must not decide what a difference means.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -149,7 +149,8 @@ def compare_sides(golden: Side, candidate: Side, terms: Terms) -> tuple[Comparis
     """
     loaded = profile_of(golden, candidate, terms)
     cache = ArgumentCache()
-    first, second = normal_of(golden, loaded, cache), normal_of(candidate, loaded, cache)
+    first = normal_of(golden, loaded, cache)
+    second = normal_of(candidate, loaded, cache, first.values() if first.is_golden else ())
     options = replace(terms.options or CompareOptions(), far=_align_far)
     comparison = compare(first, second, loaded.profile, backoff=terms.backoff, options=options)
     is_long = len(comparison.pairs) > PLACED_WHOLE
@@ -186,12 +187,15 @@ def _profile_of_golden(side: Side, terms: Terms) -> LoadedProfile:
     return terms.profiles.of_golden(side.golden.header, side.path, record=terms.record)
 
 
-def normal_of(side: Side, loaded: LoadedProfile, cache: ArgumentCache | None = None) -> NormalTrace:
-    """Return the normalized form of a file: a golden's as it is, a trace's under the profile."""
+def normal_of(
+    side: Side, loaded: LoadedProfile, cache: ArgumentCache | None = None, constants: Collection[str] = ()
+) -> NormalTrace:
+    """Return the normalized form of a file: a golden's as it is, a trace's under the profile. constants: what the
+    golden that it is compared with holds as values."""
     if side.golden is not None:
         return side.golden
     assert side.trace is not None, "a side is a golden or a trace"
-    return normalize(side.trace, loaded.profile, loaded.hash, key=loaded.key, cache=cache)
+    return normalize(side.trace, loaded.profile, loaded.hash, key=loaded.key, cache=cache, constants=constants)
 
 
 __all__ = [

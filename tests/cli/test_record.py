@@ -175,7 +175,11 @@ def test_a_stable_run_is_verified_and_constants_are_named(tmp_path: Path, cli: C
     done = cli("record", "asks", "--verify", "2")
     assert done.code == 0, done.stderr
     assert "ask#1 /key was the same in all 3 runs" in done.stderr
-    assert (tmp_path / "goldens/asks.jsonl").exists()
+    golden = (tmp_path / "goldens/asks.jsonl").read_text()
+    assert '"/key":"str[36] h:' in golden
+    assert cli("check", "asks").code == 0
+    write(tmp_path / "events.jsonl", [*call(1, "ask", key=key.replace("0b9f", "1b9f")), end()])
+    assert cli("check", "asks").code == 2
 
 
 def test_one_failure_does_not_stop_the_others(tmp_path: Path, cli: Cli) -> None:

@@ -373,3 +373,19 @@ def test_two_golden_files_are_compared_through_the_mapping() -> None:
 def test_severities_are_the_profiles_to_change() -> None:
     one, other = Run().call("a", {"n": 1}).end(), Run().call("a", {"n": 2}).end()
     assert roots(diff(one, other, {"compare": {"severities": {"GT101": "note"}}})) == [("GT101", "note")]
+
+
+def test_what_a_golden_holds_as_a_value_is_no_id_in_a_run() -> None:
+    """What looks random and was the same in every run that was recorded is compared by value from then on."""
+    known = Profile(name="test@1")
+
+    def run(tenant: str) -> Trace:
+        return Run().call("pay", {"tenant": tenant, "n": 1}).call("pay", {"tenant": tenant, "n": 2}).end()
+
+    literal = normal(Run().say(U1).call("pay", {"tenant": U1}).end(), known).values()
+    golden = as_golden(normal(run(U1), known, constants=literal), known)
+    assert golden.operations[0].args["/tenant"].startswith("str[36] h:")  # type: ignore[union-attr]
+    same = normal(run(U1), known, constants=golden.values())
+    other = normal(run(U2), known, constants=golden.values())
+    assert compare(golden, same, known).changes == []
+    assert roots(compare(golden, other, known)) == [("GT101", "error")]
