@@ -89,16 +89,7 @@ def encode(value: Any) -> bytes:
 
     Raises: JsonError for NaN, Infinity and values that JSON has no form for.
     """
-    try:
-        return _LINE_ENCODER.encode(_plain(value))
-    except (UnicodeEncodeError, msgspec.EncodeError):
-        return _encode_slowly(value, is_sorted=False).encode("ascii")
-    except RecursionError:
-        raise JsonError("nested too deeply") from None
-    except JsonError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise JsonError(_why_not(error)) from None
+    return _encoded(_LINE_ENCODER, value, is_sorted=False)
 
 
 def encode_raw(value: Any) -> Raw:
@@ -111,10 +102,14 @@ def canonical(value: Any) -> bytes:
 
     Raises: JsonError for NaN, Infinity and values that JSON has no form for.
     """
+    return _encoded(_ENCODER, value, is_sorted=True)
+
+
+def _encoded(encoder: msgspec.json.Encoder, value: Any, *, is_sorted: bool) -> bytes:
     try:
-        return _ENCODER.encode(_plain(value))
+        return encoder.encode(_plain(value))
     except (UnicodeEncodeError, msgspec.EncodeError):
-        return _encode_slowly(value, is_sorted=True).encode("ascii")
+        return _encode_slowly(value, is_sorted=is_sorted).encode("ascii")
     except RecursionError:
         raise JsonError("nested too deeply") from None
     except JsonError:
