@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import msgspec
 
-from goldentrace.codec.canonical import decode
 from goldentrace.model.event import ABSENT
 from goldentrace.sources.claude_messages import AGENT_TOOLS, Spent, spent_of
 from goldentrace.sources.claude_rows import ResultCopy, Row, copy_of, decoded, rows
@@ -57,7 +56,7 @@ def scan(document: Document) -> Lineage:
     """Return the lineage of a session. Raises: InputError with the line of what is not JSON."""
     lineage = Lineage()
     tree = _Tree()
-    for _, data, row in rows(document):
+    for line, data, row in rows(document):
         if row is None or row.type not in SPOKEN:
             kind = as_text(row.type if row is not None else None) or "unknown"
             subtype = as_text(row.subtype) if row is not None and kind == "system" else None
@@ -65,7 +64,7 @@ def scan(document: Document) -> Lineage:
         else:
             lineage.is_subagent = lineage.is_subagent and row.is_sidechain is True
         if "cwd" not in lineage.first and row is not None and as_text(row.session_id) is not None:
-            frame = as_object(decode(data))
+            frame = as_object(document.decode(data, line))
             lineage.first = {**{key: frame[key] for key in FIRST if key in frame}, **lineage.first}
         tree.add(row)
         if row is not None and not tree.is_repeated_last:

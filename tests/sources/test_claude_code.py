@@ -1,7 +1,6 @@
 """Claude Code sessions: every trap of their rows, and sessions that are larger than memory should be."""
 
 import json
-import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -251,6 +250,9 @@ def test_damage_names_its_line_and_a_torn_tail_is_dropped() -> None:
     assert torn.incomplete is not None
     assert len(torn.calls()) == 1
     with pytest.raises(InputError, match="UTF-8") as caught:
+        read_one(whole.encode().replace(b"/repo", b"/re\xffpo", 1), "claude-code")
+    assert str(caught.value.where) == "file:1"
+    with pytest.raises(InputError, match="UTF-8") as caught:
         read_one(whole.encode() + json.dumps(prompt("v", "u", "PLACE")).encode().replace(b"PLACE", b"\xff") + b"\n")
     assert str(caught.value.where) == "file:3"
 
@@ -294,12 +296,11 @@ def test_a_session_of_600_mb_is_read_in_a_few_hundred_mb_at_50_mb_a_second(tmp_p
     count = write_session(path, 600_000_000)
     code = (
         "import resource, sys\nfrom goldentrace.sources.registry import read_traces\n(trace,) = read_traces(sys.argv[1])\n"
-        "print(len(trace.events), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "print(len(trace.events), used.ru_maxrss // 1024, used.ru_utime + used.ru_stime)"
     )
-    started = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True, timeout=300)
-    seconds = time.perf_counter() - started
-    events, memory_mb = map(int, done.stdout.split())
-    assert events > 2 * count
-    assert memory_mb < 400
-    assert path.stat().st_size / seconds > 50e6, f"{path.stat().st_size / seconds / 1e6:.0f} MB/s"
+    events, memory_mb, seconds = done.stdout.split()  # seconds of the processor: what else the machine does counts for nothing
+    assert int(events) > 2 * count
+    assert int(memory_mb) < 400
+    assert path.stat().st_size / float(seconds) > 50e6, f"{path.stat().st_size / float(seconds) / 1e6:.0f} MB/s"
