@@ -142,7 +142,7 @@ def _value(item: dict[str, Any]) -> Any:
 
 
 def _status(item: dict[str, Any]) -> dict[str, Any]:
-    """status: completed, failed or declined; an exit code other than 0 is a failure, as is a result that says isError."""
+    """status: completed, failed or declined; an exit code other than 0 is a failure, as is a result with isError."""
     exit_code = item.get("exit_code")
     extra = {"exit_code": exit_code if isinstance(exit_code, int) else None}
     if item.get("status") == "declined":

@@ -152,5 +152,6 @@ def test_a_response_that_was_cut_off_says_why() -> None:
 
 def test_a_file_with_other_records_is_none_of_it() -> None:
     legacy = ({"id": "s", "timestamp": "t", "instructions": None}, {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}, call("c"))
+    assert detect(document_of(legacy)).name == "codex", "its first versions kept bare items below a first record of their own"
     with pytest.raises(Exception, match="no known format"):
-        detect(document_of(legacy))
+        detect(document_of(({"id": "s", "kind": "t"}, *legacy[1:])))
