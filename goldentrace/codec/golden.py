@@ -68,6 +68,7 @@ class _Reading:
         self.operations: list[Operation] = []
         self.by_label: dict[str, Operation] = {}
         self.open: dict[tuple[str, int], Attempt] = {}
+        self.awaited: dict[str, int] = {}
         self.loose: list[LooseEvent] = []
         self.turns: dict[str, int] = {}
         self.turn = 0
@@ -93,7 +94,7 @@ class _Reading:
         elif isinstance(line, GoldenResult):
             self.add_result(line, number)
         elif isinstance(line, GoldenDecision) and line.call is not None:
-            self.operation(line.call, number).steps.append(
+            self.operation(line.call, number, is_opening=True).steps.append(
                 DecisionStep(
                     decision=line.decision, by=line.by, reason=line.reason, delay_ms=line.delay_ms,
                     inferred=line.inferred, at_ms=line.t_offset_ms, line=number,
@@ -119,6 +120,7 @@ class _Reading:
                 raise self._error(f"no line before this one opens the call {label}", number)
             found = self.by_label[label] = Operation(label=label, tool_name="", steps=[])
             self.operations.append(found)
+            self.awaited[label] = number
         return found
 
     def add_call(self, line: GoldenCall, number: int) -> None:
@@ -133,17 +135,20 @@ class _Reading:
         self.has_times = self.has_times or line.gap_ms is not None or line.t_offset_ms is not None
         found = self.by_label.get(line.call)
         if line.attempt == 1:
-            if found is not None and found.tool_name:
+            if found is not None and line.call not in self.awaited:
                 raise self._error(f"a second first attempt of {line.call}", number)
             if line.tool_name is None:
                 raise self._error("a call without its tool_name", number)
             found = self.operation(line.call, number, is_opening=True)
+            del self.awaited[line.call]
             found.tool_name, found.agent, found.parent = line.tool_name, line.agent, line.parent
             found.turn = self.turns.get(line.agent)
             found.batch, found.access = line.batch, line.access
             found.args, found.args_hash, found.uses = line.args or {}, line.args_hash, tuple(line.uses or ())
         else:
             found = self.operation(line.call, number)
+            if line.call in self.awaited:
+                raise self._error(f"no line before this one opens the call {line.call}", number)
             attempt.args, attempt.args_hash = line.args, line.args_hash
         found.steps.append(attempt)
         self.open[line.call, line.attempt] = attempt
@@ -172,6 +177,8 @@ class _Reading:
                 where=Where(self.path),
                 next_step=REPAIR.format(path=self.path),
             )
+        for label, number in self.awaited.items():
+            raise self._error(f"no line opens the call {label}", number)
         start = self.header
         states = None if start.states is None else tuple(start.states)
         return NormalTrace(

@@ -64,7 +64,7 @@ def encode_event(event: Event) -> bytes:
 
 def _decode_all(body: bytes) -> list[AnyEvent] | None:
     """All events of a file without a blank line and without anything unusual, else None."""
-    if not body.endswith(b"\n") or b"\n\n" in body or b"\n\r" in body or body[:1] in b"\r\n" or b"\0" in body:
+    if not body.endswith(b"\n") or b"\0" in body:
         return None
     if not body.isascii():
         try:
@@ -72,9 +72,10 @@ def _decode_all(body: bytes) -> list[AnyEvent] | None:
         except UnicodeDecodeError:
             return None
     try:
-        return _DECODER.decode_lines(body)
+        events = _DECODER.decode_lines(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    return events if len(events) == body.count(b"\n") else None  # a blank line is no event, and shifts the others
 
 
 def _decode_each(body: bytes, path: str) -> tuple[list[AnyEvent], list[int], list[Note], str | None]:
@@ -132,8 +133,10 @@ def _decode_loosely(row: bytes, where: Where, notes: list[Note], error: msgspec.
     try:
         fields = _FIELDS_DECODER.decode(row)
         kind = decode(fields["type"]) if "type" in fields else None
+    except RecursionError:
+        raise InputError("nested too deeply", where=where, next_step="flatten the value, or drop it") from None
     except (msgspec.DecodeError, JsonError):
-        raise InputError("a line that is no JSON object", where=where, next_step=RE_RECORD) from None
+        return _decode_value(row, where, notes)
     if not isinstance(kind, str):
         raise InputError(
             "an event without a `type`", where=where, next_step="`goldentrace schema trace` prints the format"
@@ -177,11 +180,17 @@ def _decode_strictly(row: bytes, where: Where, decoder: Any) -> Any:
     except msgspec.ValidationError as error:
         raise _wrong_field(error, where, "golden") from None
     except msgspec.DecodeError:
-        try:
-            decode(row)
-        except JsonError as error:
-            raise InputError(str(error), where=where) from None
-        raise InputError("a lone surrogate in a text", where=where) from None
+        return _convert_strictly(row, where, decoder)
+
+
+def _convert_strictly(row: bytes, where: Where, decoder: Any) -> Any:
+    """A line that msgspec cannot parse: damaged, or with a lone surrogate, which arguments may name or hold."""
+    try:
+        return msgspec.convert(decode(row), decoder.type)
+    except JsonError as error:
+        raise InputError(str(error), where=where) from None
+    except msgspec.ValidationError as error:
+        raise _wrong_field(error, where, "golden") from None
 
 
 def _refuse_damage(row: bytes, where: Where) -> None:
@@ -207,7 +216,7 @@ def _decode_value(row: bytes, where: Where, notes: list[Note]) -> AnyEvent | Non
     try:
         raw_fields = ("value",) if value.get("type") == "effect" else ("args", "result")
         kept = {name: encode_raw(item) for name, item in value.items() if name in raw_fields}
-        plain = encode({name: _readable(item) for name, item in value.items() if name not in raw_fields})
+        plain = encode({_readable(name): _readable(item) for name, item in value.items() if name not in raw_fields})
     except (JsonError, RecursionError):
         raise InputError("nested too deeply", where=where, next_step="flatten the value, or drop it") from None
     notes.append(Note("lone surrogates outside arguments and results were replaced", where.line))
