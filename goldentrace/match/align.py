@@ -216,9 +216,9 @@ class _Leftovers:
     def _pair_in_batches(self, kind: PairKind, key: Key) -> None:
         """In batches that a paired member already links: equal by `key`, whatever the gap, for a batch has no order."""
         linked: dict[tuple[int | None, int], tuple[int | None, int]] = {}
-        for g, (c, _) in self.found.pairs.items():
+        for g, (c, pair_kind) in self.found.pairs.items():
             one, other = self.golden.operations[g], self.candidate.operations[c]
-            if one.batch is not None and other.batch is not None:
+            if pair_kind is PairKind.SAME and one.batch is not None and other.batch is not None:
                 linked.setdefault((other.turn, other.batch), (one.turn, one.batch))
         golden = [
             (((o.turn, o.batch), key(o)), g) for g in self.removed if (o := self.golden.operations[g]).batch is not None
@@ -267,7 +267,8 @@ class _Leftovers:
         for pointer, written in one.args.items():
             actual = other.args.get(pointer)
             if isinstance(written, str) and isinstance(actual, str):
-                equal += self.references.relate(written, actual, c, pointer, 0) is Relation.SAME
+                relation = self.references.relate(written, actual, c, pointer, 0)
+                equal += relation in (Relation.SAME, Relation.UNSAID)
             else:
                 equal += written == actual
         return equal

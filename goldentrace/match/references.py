@@ -24,6 +24,8 @@ class Relation(Enum):
     CHANGED = "changed"
     OTHER_ID = "other id"
     UNKNOWN = "unknown"
+    UNSAID = "unsaid"
+    """The golden does not say where the id came from: nothing to compare, and no agreement."""
 
 
 @dataclass(slots=True)
@@ -94,10 +96,10 @@ class References:
         if "secret" in (expected.kind, found.kind):
             return self._relate_secrets(expected, found)
         if expected.kind == "unknown":
-            return Relation.SAME
+            return Relation.UNSAID
         if found.kind == "unknown":
             return Relation.UNKNOWN
-        if expected.kind == "new" or (found.kind == "new" and expected.kind == "new"):
+        if "new" in (expected.kind, found.kind):  # no result and no call before this one held the id
             return Relation.SAME if expected.text == found.text else Relation.OTHER_ID
         if self.candidate.payloads is None:
             return self._relate_names(expected, found)
@@ -112,7 +114,9 @@ class References:
 
     def _relate_names(self, expected: Placeholder, found: Placeholder) -> Relation:
         """Two golden files: the labels through the mapping, the places by the digests of elements."""
-        if expected.kind != found.kind or _ELEMENT.sub(r"{\1}", expected.place) != _ELEMENT.sub(r"{\1}", found.place):
+        if (expected.kind, expected.attempt) != (found.kind, found.attempt) or _ELEMENT.sub(
+            r"{\1}", expected.place
+        ) != _ELEMENT.sub(r"{\1}", found.place):
             return Relation.OTHER_ID
         source = self._golden_labels.get(expected.label)
         mapped = self.to_candidate.get(source) if source is not None else None
@@ -131,7 +135,8 @@ class References:
             return Relation.OTHER_ID
         mapped = self.to_candidate.get(source)
         sources = [mapped] if mapped is not None else self._twins_of(source)
-        return Relation.SAME if any(self._holds(one, expected, value) for one in sources) else Relation.OTHER_ID
+        earlier = [one for one in sources if one < candidate]  # what runs later supplied nothing
+        return Relation.SAME if any(self._holds(one, expected, value) for one in earlier) else Relation.OTHER_ID
 
     def _twins_of(self, source: int) -> list[int]:
         """Candidate operations paired with golden operations that ask for exactly what a missing one asked for."""
@@ -149,5 +154,5 @@ class References:
             if pointer and nth.isdigit() and nth != "0" and not payloads.argument_ids(operation, expected.place, 0):
                 return payloads.argument_ids(operation, pointer, 0)[int(nth) - 1 : int(nth)] == (value,)
             return value in payloads.argument_ids(operation, expected.place, 0)
-        found = payloads.result_ids(operation, expected.place)
+        found = payloads.result_ids(operation, expected.place, expected.attempt)
         return value in found if found else payloads.has_id(operation, value)

@@ -35,8 +35,8 @@ class Payloads(Protocol):
     def argument_ids(self, operation: int, pointer: str, attempt: int = 0) -> tuple[str, ...]:
         """The ids in that leaf, in order, in comparable form."""
 
-    def result_ids(self, operation: int, pointer: str) -> tuple[str, ...]:
-        """The id at that place of the operation's results, or none; the newest result first."""
+    def result_ids(self, operation: int, pointer: str, attempt: int | None = None) -> tuple[str, ...]:
+        """The id at that place of the operation's last result, or of that attempt's (from 1); none where it is gone."""
 
     def has_id(self, operation: int, value: str) -> bool:
         """Does any result of the operation hold this id?"""

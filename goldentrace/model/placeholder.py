@@ -14,7 +14,7 @@ _PLACEHOLDER: Final = re.compile(
     r"<(?:(?P<kind>new|unknown):(?P<shape>[^:<>#/]+)(?::(?P<nth>\d+))?"
     r"|(?P<clock>now|now[+-]\d+s|today[+-]\d+d)"
     r"|secret:(?P<secret>\d+)"
-    r"|(?P<label>(?:[^<>/# ]+/)?[^<>/# ]+#\d+)(?P<args>\.args)?(?P<place>[^<> ]*))>"
+    r"|(?P<label>(?:[^<>/# ]+/)?[^<>/# ]+#\d+)(?P<args>\.args|@\d+)?(?P<place>[^<> ]*))>"
 )
 
 
@@ -23,7 +23,8 @@ class Placeholder:
     """One placeholder.
 
     kind: `result`, `args`, `new`, `unknown`, `clock` or `secret`; label, place: of the operation and the place in it,
-    for `result` and `args`; text: as written.
+    for `result` and `args`; attempt: of a result that
+    was not the last, from 1; text: as written.
     """
 
     kind: str
@@ -31,6 +32,7 @@ class Placeholder:
     label: str = ""
     place: str = ""
     shape: str = ""
+    attempt: int | None = None
 
 
 @lru_cache(maxsize=100_000)
@@ -50,8 +52,10 @@ def _placeholder(match: re.Match[str]) -> Placeholder:
         return Placeholder("clock", text)
     if match["secret"]:
         return Placeholder("secret", text)
-    kind = "args" if match["args"] else "result"
-    return Placeholder(kind, text, match["label"], unescape_place(match["place"]))
+    source, place = match["args"] or "", unescape_place(match["place"])
+    if source == ".args":
+        return Placeholder("args", text, match["label"], place)
+    return Placeholder("result", text, match["label"], place, attempt=int(source[1:]) if source else None)
 
 
 def relabel(written: str, labels: dict[str, str]) -> str:

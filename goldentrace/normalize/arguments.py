@@ -93,7 +93,8 @@ class ArgumentWriter:
         flat = self.flats[attempt.call_index]
         written: LeafMap = {}
         reduced: dict[str, Any] = {}
-        for pointer, leaf in flat.leaves.items():
+        for pointer in sorted(flat.leaves, key=_place):  # names count, and the order of keys says nothing
+            leaf = flat.leaves[pointer]
             if isinstance(leaf, Mixed):
                 written[pointer], reduced[pointer] = self.name_mixed(leaf, pointer, new, label)
             elif isinstance(leaf, Moment):
@@ -169,6 +170,11 @@ class ArgumentWriter:
 def _hash_of(leaves: Mapping[str, Any]) -> str | None:
     """The digest over a reduced leaf map; None for no arguments at all."""
     return digest(canonical(leaves), ARGS_DIGITS) if leaves else None
+
+
+def _place(pointer: str) -> list[str]:
+    """Pointers in the order of their keys, elements of a list by number."""
+    return [part.zfill(10) if part.isdigit() else part for part in pointer.split("/")]
 
 
 def _merged(template: list[Any]) -> list[Any]:

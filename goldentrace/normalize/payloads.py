@@ -31,7 +31,7 @@ class RunPayloads:
         self._reader = reader
         self._groups = groups
         self._members = members
-        self._documents: dict[int, list[ResultDocument]] = {}
+        self._documents: dict[int, list[ResultDocument | None]] = {}
         self._ids: dict[int, set[str]] = {}
         self._flats: dict[int, Flat] = {}
         self._uses: list[tuple[int, ...]] | None = None
@@ -78,25 +78,20 @@ class RunPayloads:
             return ()
         return tuple(token.value for token in leaf.segments if not isinstance(token, str) and token.is_id)
 
-    def documents(self, operation: int) -> list[ResultDocument]:
-        """Return the decoded results of an operation, the last first."""
+    def documents(self, operation: int) -> list[ResultDocument | None]:
+        """Return the decoded result of each attempt of an operation, None where there is none."""
         found = self._documents.get(operation)
         if found is None:
-            found = []
-            for attempt in reversed(self._groups[operation].tries()):
-                value = result_value(attempt)
-                if value is not None:
-                    found.append(ResultDocument(value, self._reader))
+            values = [result_value(attempt) for attempt in self._groups[operation].tries()]
+            found = [None if value is None else ResultDocument(value, self._reader) for value in values]
             self._documents[operation] = found
         return found
 
-    def result_ids(self, operation: int, pointer: str) -> tuple[str, ...]:
-        """Return the ids at a named place of the operation's results, the newest result that has the place deciding."""
-        for document in self.documents(operation):
-            found = document.ids_at(pointer)
-            if found:
-                return found
-        return ()
+    def result_ids(self, operation: int, pointer: str, attempt: int | None = None) -> tuple[str, ...]:
+        """Return the ids at a named place of the last result, or of that attempt's (from 1); none where it is gone."""
+        documents = self.documents(operation)
+        document = documents[-1] if attempt is None else documents[attempt - 1] if attempt <= len(documents) else None
+        return document.ids_at(pointer) if document is not None else ()
 
     def has_id(self, operation: int, value: str) -> bool:
         """Does any result of the operation hold this id?"""
@@ -107,7 +102,9 @@ class RunPayloads:
                 if attempt.result is not None:
                     found |= id_values(bytes(attempt.result.result))
             self._ids[operation] = found
-        return value in found or any(document.places({value}) for document in self.documents(operation))
+        return value in found or any(
+            document is not None and document.places({value}) for document in self.documents(operation)
+        )
 
     def uses(self, operation: int) -> tuple[int, ...]:
         """Return the operations whose results hold values of this operation's arguments, ascending."""

@@ -258,7 +258,8 @@ class _Normalization:
     def _take_results(self, member: Group) -> None:
         """The ids of an operation's results are known from here on; a result that was left out makes later ids
         unknown."""
-        for attempt in member.tries():
+        tries = member.tries()
+        for number, attempt in enumerate(tries, start=1):
             result = attempt.result
             if result is None:
                 continue
@@ -274,7 +275,8 @@ class _Normalization:
                 wanted = {value for value in self.wanted if not self.provenance.is_known(value)}
             if wanted:
                 places = ResultDocument(result_value(attempt), self.reader).places(wanted)
-                self.provenance.keep_result(places, member.label, member.label.rpartition("#")[0])
+                tool = member.label.rpartition("#")[0]
+                self.provenance.keep_result(places, member.label, tool, number if number < len(tries) else None)
 
 
 def _note_text(text: str, line: int | None) -> str:

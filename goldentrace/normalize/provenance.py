@@ -81,9 +81,10 @@ class Provenance:
             place = escape_place(pointer)
             self._known.setdefault(value, Reference(f"<{label}.args{place}>", f"<{tool}.args{place}>"))
 
-    def keep_result(self, places: dict[str, str], label: str, tool: str) -> None:
+    def keep_result(self, places: dict[str, str], label: str, tool: str, attempt: int | None = None) -> None:
         """From here on, the ids of a result are known by their place in it. The first result that holds an id
         names it."""
+        source = "" if attempt is None else f"@{attempt}"
         for value, name in places.items():
             place = escape_place(name)
-            self._known.setdefault(value, Reference(f"<{label}{place}>", f"<{tool}{reduce_name(place)}>"))
+            self._known.setdefault(value, Reference(f"<{label}{source}{place}>", f"<{tool}{reduce_name(place)}>"))
