@@ -74,6 +74,7 @@ class LeafReader:
             or self._is_semantic
             or any(len(folder) < MIN_LENGTH for folder in paths.folders)
         )
+        self._has_own_secrets = bool(profile.redact.rules)
         self._scopes: dict[int, _Scope] = {}
         self._telling: dict[str, bool] = {}
         self._strings: dict[str, str] = {}
@@ -92,7 +93,7 @@ class LeafReader:
     def text(self, text: str, pointer: str = "", key: str | None = None) -> Segments:
         """Return the segments of a string after redact, paths and ids."""
         segments: Segments = (text,)
-        if PLAIN_ENOUGH.fullmatch(text) is None or key is not None:
+        if self._has_own_secrets or key is not None or PLAIN_ENOUGH.fullmatch(text) is None:
             segments = self.redactor.split(segments, key)
             segments = self.paths.split(segments)
         return self.ids.split(segments, pointer)
@@ -246,7 +247,7 @@ class _Scope:
 _SIMPLE: Final = re.compile(r"[0-9A-Za-z_ .,;!?@=+*#%&()-]*")
 """With fewer characters than the shortest id, a text of these needs no step of the pipeline."""
 PLAIN_ENOUGH: Final = re.compile(r"[0-9A-Za-z_ .,-]{0,15}")
-"""A text that can hold neither a secret nor a folder: too short for the one, no slash or colon for the other."""
+"""A text that can hold neither a built-in secret nor a folder: too short for the one, no slash or colon for the other."""
 
 
 def _remember(cache: dict[Any, str], value: Any, written: str) -> None:

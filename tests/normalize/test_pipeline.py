@@ -184,9 +184,9 @@ def test_dates_that_follow_the_clock_are_named_by_their_distance() -> None:
 
 def test_secrets_are_named_and_equal_ones_stay_equal() -> None:
     key, other = "sk-" + "a1B2" * 8, "sk-" + "c3D4" * 8
-    run = Run().call("use", {"k": key, "h": f"Bearer {'x' * 20}"}).call("use", {"k": key}).call("use", {"k": other})
+    run = Run().call("use", {"k": key, "h": f"Bearer {'x1' * 10}"}).call("use", {"k": key}).call("use", {"k": other})
     one, two, three = (o.args["/k"] for o in normal(run.end()).operations)
-    assert one == two == "<secret:1>"
+    assert one == two == "<secret:2>"  # the header comes first: names are given in the order of the keys
     assert three == "<secret:3>"
 
 
