@@ -2,7 +2,7 @@
 
 from goldentrace.diff.payload import describe_differences, rebuild
 from goldentrace.diff.scene import Scene
-from goldentrace.model.operation import Attempt, LeafMap, Operation
+from goldentrace.model.operation import ApprovalStep, Attempt, LeafMap, Operation
 
 
 def compare_attempts(scene: Scene, golden: int, candidate: int) -> None:
@@ -78,7 +78,7 @@ def _ended(attempt: Attempt) -> str:
 def compare_approvals(scene: Scene, golden: int, candidate: int) -> None:
     """Add GT205 where an approval is another, missing or new."""
     one, other = scene.golden.operations[golden], scene.candidate.operations[candidate]
-    before, now = [a.verdict for a in one.approvals], [a.verdict for a in other.approvals]
+    before, now = _approvals(one), _approvals(other)
     if before == now:
         return
     lines = (
@@ -90,6 +90,18 @@ def compare_approvals(scene: Scene, golden: int, candidate: int) -> None:
         golden=golden, candidate=candidate, expected=before or None, actual=now or None,
     )  # fmt: skip
     change.golden_line, change.candidate_line = lines
+
+
+def _approvals(operation: Operation) -> list[str]:
+    """Verdicts in order, each with the attempt that it came after: an approval of what has run already is another."""
+    found: list[str] = []
+    attempts = 0
+    for step in operation.steps:
+        if isinstance(step, Attempt):
+            attempts = step.number
+        elif isinstance(step, ApprovalStep):
+            found.append(step.verdict if not attempts else f"{step.verdict} after attempt {attempts}")
+    return found
 
 
 def compare_results(scene: Scene, golden: int, candidate: int) -> None:

@@ -148,6 +148,7 @@ def _compare_pairs(scene: Scene) -> None:
                 "GT105", f"{one.label}: {other.tool_name} was called instead", golden=g, candidate=c,
                 expected=one.tool_name, actual=other.tool_name,
             )  # fmt: skip
+        _compare_parents(scene, g, c)
         compare_arguments(scene, g, c)
         compare_approvals(scene, g, c)
         compare_attempts(scene, g, c)
@@ -158,6 +159,25 @@ def _compare_pairs(scene: Scene) -> None:
         compare_results(scene, g, c)
 
 
+def _compare_parents(scene: Scene, golden: int, candidate: int) -> None:
+    """Add GT602 where a call now runs within another call than the partner of its golden parent."""
+    one, other = scene.golden.operations[golden], scene.candidate.operations[candidate]
+    if one.parent is None and other.parent is None:
+        return
+    expected: str | None = None
+    if one.parent is not None:
+        parent = scene.references.golden_index(one.parent)
+        partner = scene.references.to_candidate.get(parent) if parent is not None else None
+        if partner is None:
+            return  # the parent is gone, which is told of it
+        expected = scene.candidate.operations[partner].label
+    if expected != other.parent:
+        scene.change(
+            "GT602", f"{one.label}: ran within {one.parent or 'no call'}, now within {other.parent or 'no call'}",
+            golden=golden, candidate=candidate, expected=one.parent, actual=other.parent,
+        )  # fmt: skip
+
+
 def _compare_waits(scene: Scene, golden: int, candidate: int) -> None:
     from goldentrace.diff.waits import compare_operation_waits  # a tenth of the start-up; most runs retry nothing
 
@@ -166,7 +186,7 @@ def _compare_waits(scene: Scene, golden: int, candidate: int) -> None:
 
 def _is_plainly_equal(one: Operation, other: Operation) -> bool:
     """One attempt each, the same status, the same arguments without references: nothing can differ. The fast path."""
-    if len(one.steps) != 1 or len(other.steps) != 1:
+    if len(one.steps) != 1 or len(other.steps) != 1 or one.parent is not None or other.parent is not None:
         return False
     before, now = one.steps[0], other.steps[0]
     if before.status != now.status or before.status != "ok":  # type: ignore[union-attr]
@@ -188,12 +208,10 @@ def _add_unpaired(scene: Scene) -> None:
 
 def _anchors(scene: Scene) -> tuple[list[int], list[int]]:
     """Per side and position, how many operations before it are paired in order."""
-    settled = {
-        g: c for g, (c, kind) in scene.alignment.pairs.items() if kind not in (PairKind.MOVED, PairKind.MOVED_OTHER_IDS)
-    }
+    settled = scene.alignment.settled()
     return (
-        _running(len(scene.golden.operations), set(settled)),
-        _running(len(scene.candidate.operations), set(settled.values())),
+        _running(len(scene.golden.operations), {g for g, _ in settled}),
+        _running(len(scene.candidate.operations), {c for _, c in settled}),
     )
 
 

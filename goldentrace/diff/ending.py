@@ -1,20 +1,22 @@
 """How the run ended, and the events of no call: outcome, stop reason, limits, effects."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Any
 
 from goldentrace.codec.canonical import canonical, decode
 from goldentrace.diff.scene import Scene
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import LooseEvent
-
-_LABEL_NUMBER: Final = re.compile(rb"(<[^<>#\" ]+)#\d+")
+from goldentrace.model.placeholder import relabel
 
 
 def compare_end(scene: Scene) -> None:
-    """Add GT501 and GT502 where outcome or stop reason differ; `unknown` is what a source does not record."""
+    """Add GT501 and GT502 where outcome or stop reason differ.
+
+    `unknown` of a source that cannot state everything is what it does not record: a coverage line. An agent that
+    records itself and no longer says how it ended has changed.
+    """
     golden, candidate = scene.golden, scene.candidate
     lines = (golden.end_line or None, candidate.end_line or None)
     for code, what, before, now in (
@@ -22,6 +24,11 @@ def compare_end(scene: Scene) -> None:
         ("GT502", "stop reason", golden.stop_reason, candidate.stop_reason),
     ):
         if before == now:
+            continue
+        if (before == "unknown" and golden.header.states is not None) or (
+            now == "unknown" and candidate.header.states is not None
+        ):
+            scene.note(f"{what}: one side does not record it")
             continue
         scene.change(code, f"{what} {before}, now {now}", expected=before, actual=now, lines=lines)
 
@@ -62,27 +69,61 @@ def _limit_words(found: _PlacedLimit | None) -> str:
 
 
 def compare_effects(scene: Scene) -> None:
-    """Add one GT504 where the ledgers differ; order does not count, numbers do."""
-    before, now = _effects(scene.golden), _effects(scene.candidate)
+    """Add one GT504 where the ledgers differ; order does not count, numbers and entities do."""
+    before, now = _effects(scene.golden, _golden_names(scene)), _effects(scene.candidate, _candidate_names(scene))
     if before == now:
         return
-    if not scene.candidate.loose and not now and scene.candidate.header.states == ():
-        scene.note("effects: the candidate has no ledger")
+    if not now and scene.candidate.header.states is not None:
+        scene.note("effects: the candidate's source keeps no ledger")
         return
     gone, come = before - now, now - before
-    lines = (_effect_line(scene.golden, gone), _effect_line(scene.candidate, come))
+    lines = (
+        _effect_line(scene.golden, gone, _golden_names(scene)),
+        _effect_line(scene.candidate, come, _candidate_names(scene)),
+    )
     names = sorted({_name(key) for key in (*gone, *come)})
     text = "; ".join(f"{name}: {_count(before, name)} -> {_count(now, name)}" for name in names)
+    if all(_count(before, name) == _count(now, name) for name in names):
+        text = f"{', '.join(names)}: as many as before, on something else"
     scene.change("GT504", f"effects {text}", expected=_counts(before, names), actual=_counts(now, names), lines=lines)
 
 
-def _effects(trace: NormalTrace) -> Counter[bytes]:
-    return Counter(_effect_key(event) for event in trace.loose if event.kind == "effect")
+Names = dict[str, str]
+"""Label of an operation -> what stands for it while ledgers are compared."""
 
 
-def _effect_key(event: LooseEvent) -> bytes:
-    """What is compared of an effect: the numbers of labels are names, and two runs may give them otherwise."""
-    return _LABEL_NUMBER.sub(rb"\1", canonical(event.fields))
+def _golden_names(scene: Scene) -> Names:
+    """A paired operation keeps its label; of an unpaired one the number is left out, for it is a name and no count."""
+    paired = scene.references.to_candidate
+    return {
+        operation.label: operation.label if index in paired else operation.label.rpartition("#")[0]
+        for index, operation in enumerate(scene.golden.operations)
+    }
+
+
+def _candidate_names(scene: Scene) -> Names:
+    """A paired operation is called as its partner in the golden."""
+    partners = {c: scene.golden.operations[g].label for g, c in scene.references.to_candidate.items()}
+    return {
+        operation.label: partners.get(index, operation.label.rpartition("#")[0])
+        for index, operation in enumerate(scene.candidate.operations)
+    }
+
+
+def _effects(trace: NormalTrace, names: Names) -> Counter[bytes]:
+    return Counter(_effect_key(event, names) for event in trace.loose if event.kind == "effect")
+
+
+def _effect_key(event: LooseEvent, names: Names) -> bytes:
+    return canonical({field: _named(value, names) for field, value in event.fields.items()})
+
+
+def _named(value: Any, names: Names) -> Any:
+    if isinstance(value, str):
+        return relabel(value, names)
+    if isinstance(value, dict):
+        return {pointer: _named(leaf, names) for pointer, leaf in value.items()}
+    return value
 
 
 def _name(key: bytes) -> str:
@@ -97,8 +138,6 @@ def _counts(effects: Counter[bytes], names: list[str]) -> dict[str, int]:
     return {name: _count(effects, name) for name in names}
 
 
-def _effect_line(trace: NormalTrace, wanted: Counter[bytes]) -> int | None:
-    return next(
-        (event.line or None for event in trace.loose if event.kind == "effect" and _effect_key(event) in wanted),
-        None,
-    )
+def _effect_line(trace: NormalTrace, wanted: Counter[bytes], names: Names) -> int | None:
+    found = (event for event in trace.loose if event.kind == "effect" and _effect_key(event, names) in wanted)
+    return next((event.line or None for event in found), None)

@@ -10,20 +10,17 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from goldentrace.diff.scene import Scene
-from goldentrace.match.align import PairKind
 from goldentrace.model.operation import Operation
 
 
 def compare_order(scene: Scene) -> None:
     """Add a GT104 for every moved operation that passed one it may be compared with."""
-    moved = [
-        (g, c)
-        for g, (c, kind) in sorted(scene.alignment.pairs.items())
-        if kind in (PairKind.MOVED, PairKind.MOVED_OTHER_IDS)
-    ]
+    settled = scene.alignment.settled()
+    kept = set(settled)
+    moved = [(g, c) for g, (c, _) in sorted(scene.alignment.pairs.items()) if (g, c) not in kept]
     if not moved:
         return
-    passing = _Passing(scene, moved)
+    passing = _Passing(scene, settled, moved)
     for g, c in moved:
         passed = passing.range_of(g, c)
         if passed is not None:
@@ -41,11 +38,10 @@ class _Passing:
     """What a moved operation passes: the pairs that stand on its other side in the candidate. Linear to build, then
     logarithmic per move, so that long runs with far moves stay linear."""
 
-    def __init__(self, scene: Scene, moved: list[tuple[int, int]]) -> None:
+    def __init__(self, scene: Scene, settled: list[tuple[int, int]], moved: list[tuple[int, int]]) -> None:
         self.scene = scene
         self.moved = moved
-        is_moved = set(moved)
-        self.settled = sorted((g, c) for g, (c, _) in scene.alignment.pairs.items() if (g, c) not in is_moved)
+        self.settled = settled
         self.candidates = [c for _, c in self.settled]
         self.writes = [0]
         for g, _ in self.settled:
@@ -77,20 +73,16 @@ class _Passing:
     def has_passed_in_batch(self, g: int, c: int) -> bool:
         start, end = self.span(g, c)
         golden = self.scene.golden.operations
-        return any(_same_batch(golden[g], golden[self.settled[n][0]]) for n in range(start, end))
+        return any(golden[g].is_beside(golden[self.settled[n][0]]) for n in range(start, end))
 
 
 def _are_siblings(scene: Scene, one: tuple[int, int], other: tuple[int, int]) -> bool:
     """Are the two members of one batch on either side, or children of different calls, so that they have no order?"""
     golden, candidate = scene.golden.operations, scene.candidate.operations
-    if _same_batch(golden[one[0]], golden[other[0]]) or _same_batch(candidate[one[1]], candidate[other[1]]):
+    if golden[one[0]].is_beside(golden[other[0]]) or candidate[one[1]].is_beside(candidate[other[1]]):
         return True
     parents = golden[one[0]].parent, golden[other[0]].parent
     return None not in parents and parents[0] != parents[1]
-
-
-def _same_batch(one: Operation, other: Operation) -> bool:
-    return one.batch is not None and (one.turn, one.agent, one.batch) == (other.turn, other.agent, other.batch)
 
 
 def _add_move(scene: Scene, pair: tuple[int, int], passed: "_Passed", passing: _Passing) -> None:

@@ -50,9 +50,13 @@ class _Rerecording:
         header = replace(golden.header, profile=candidate.header.profile, profile_hash=candidate.header.profile_hash)
         if self.comparison.not_comparable:
             header = replace(header, states=candidate.header.states)
+        changed = {change.code for change in self.comparison.changes}
+        end = golden if not self.comparison.not_comparable else candidate
         return replace(
             candidate, header=header, operations=self._in_turns(operations), loose=self._loose(order), is_golden=True,
             payloads=None,
+            outcome=candidate.outcome if "GT501" in changed else end.outcome,
+            stop_reason=candidate.stop_reason if "GT502" in changed else end.stop_reason,
         )  # fmt: skip
 
     def _name(self, order: list[int]) -> None:
@@ -180,12 +184,8 @@ def _emit(
             yield from _emit(inner, operations, to_golden, children)
 
     for c in members:
-        if unit and not _same_batch(operations[unit[-1]], operations[c]):
+        if unit and not operations[unit[-1]].is_beside(operations[c]):
             yield from flush()
             unit = []
         unit.append(c)
     yield from flush()
-
-
-def _same_batch(one: Operation, other: Operation) -> bool:
-    return one.batch is not None and (one.turn, one.agent, one.batch) == (other.turn, other.agent, other.batch)

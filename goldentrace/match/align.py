@@ -8,9 +8,11 @@ pass
 This module must not say what a difference means.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from goldentrace.match.references import References, Relation
@@ -38,6 +40,9 @@ class PairKind(Enum):
     MOVED_OTHER_IDS = "moved, other ids"
 
 
+_MOVES: Final = frozenset({PairKind.MOVED, PairKind.MOVED_OTHER_IDS})
+
+
 @dataclass(slots=True)
 class Alignment:
     """pairs: golden operation -> (candidate operation, kind); is_exact: is the alignment minimal."""
@@ -47,6 +52,13 @@ class Alignment:
 
     def put(self, golden: int, candidate: int, kind: PairKind) -> None:
         self.pairs[golden] = (candidate, kind)
+
+    def settled(self) -> list[tuple[int, int]]:
+        """Return the pairs that keep their order, ascending on both sides: the longest chain of those not moved."""
+        kept = sorted((g, c) for g, (c, kind) in self.pairs.items() if kind not in _MOVES)
+        if all(one[1] < other[1] for one, other in pairwise(kept)):
+            return kept
+        return _longest_chain(kept)
 
 
 def align_operations(
@@ -272,6 +284,27 @@ class _Leftovers:
             else:
                 equal += written == actual
         return equal
+
+
+def _longest_chain(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest subsequence that ascends on both sides, by patience sorting."""
+    tops: list[int] = []
+    holders: list[int] = []
+    before: list[int] = []
+    for index, (_, c) in enumerate(pairs):
+        place = bisect_left(tops, c)
+        before.append(holders[place - 1] if place else -1)
+        if place == len(tops):
+            tops.append(c)
+            holders.append(index)
+        else:
+            tops[place], holders[place] = c, index
+    chain: list[tuple[int, int]] = []
+    index = holders[-1] if holders else -1
+    while index >= 0:
+        chain.append(pairs[index])
+        index = before[index]
+    return chain[::-1]
 
 
 _IN_PLACE: Final[tuple[tuple[PairKind, Key], ...]] = (

@@ -1,6 +1,7 @@
 """Members of a batch that ask for the same: which of them is which.
 
-Calls of equal key in one batch are interchangeable, so the assignment is chosen that makes later uses equal: the
+Calls of equal key in one batch are interchangeable, so the assignment is chosen that makes later uses equal, then how
+they ended: the
 golden's operation whose result later calls read is paired with the candidate's of which the paired calls read the
 result.
 """
@@ -32,18 +33,23 @@ def reassign_siblings(golden: NormalTrace, candidate: NormalTrace, pairs: Pairs)
         wanted = [pairs[place][0] for place in places]
         offered = [pairs[place][1] for place in places]
         ranked = sorted(
-            (-len(golden_uses[g] & candidate_uses[c]), abs(n - m), n, m)
+            (-len(golden_uses[g] & candidate_uses[c]), _ends(golden, g) != _ends(candidate, c), abs(n - m), n, m)
             for n, g in enumerate(wanted)
             for m, c in enumerate(offered)
         )
         done_golden: set[int] = set()
         done_candidate: set[int] = set()
-        for _, _, n, m in ranked:
+        for *_, n, m in ranked:
             if n not in done_golden and m not in done_candidate:
                 done_golden.add(n)
                 done_candidate.add(m)
                 assigned[places[n]] = (wanted[n], offered[m])
     return assigned
+
+
+def _ends(trace: NormalTrace, index: int) -> list[str | None]:
+    """How the attempts of an operation ended."""
+    return [attempt.status for attempt in trace.operations[index].attempts]
 
 
 def _users(trace: NormalTrace, names: dict[int, int]) -> dict[int, _Signature]:

@@ -126,6 +126,14 @@ class Operation(msgspec.Struct, kw_only=True, gc=False):
     def approvals(self) -> list[ApprovalStep]:
         return [step for step in self.steps if type(step) is ApprovalStep]
 
+    def is_beside(self, other: "Operation") -> bool:
+        """Are the two members of one batch?"""
+        mine, its = (
+            (self.turn, self.agent, self.parent, self.batch),
+            (other.turn, other.agent, other.parent, other.batch),
+        )
+        return self.batch is not None and mine == its
+
     @property
     def is_read(self) -> bool:
         """Only what is declared a read is one; undeclared counts as a write."""

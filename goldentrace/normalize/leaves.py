@@ -247,7 +247,8 @@ class _Scope:
 _SIMPLE: Final = re.compile(r"[0-9A-Za-z_ .,;!?@=+*#%&()-]*")
 """With fewer characters than the shortest id, a text of these needs no step of the pipeline."""
 PLAIN_ENOUGH: Final = re.compile(r"[0-9A-Za-z_ .,-]{0,15}")
-"""A text that can hold neither a built-in secret nor a folder: too short for the one, no slash or colon for the other."""
+"""A text that can hold neither a built-in secret nor a folder: too short for the one, no slash or colon for the
+other."""
 
 
 def _remember(cache: dict[Any, str], value: Any, written: str) -> None:

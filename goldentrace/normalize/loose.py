@@ -1,5 +1,6 @@
 """The events of no call: decisions about the run, limits, effects, each with the number of operations before it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from goldentrace.codec.canonical import decode
@@ -7,7 +8,8 @@ from goldentrace.model.event import MAIN_AGENT, Decision, Effect, Limit
 from goldentrace.model.operation import LeafMap, LooseEvent
 from goldentrace.model.trace import Trace
 from goldentrace.normalize.arguments import ArgumentWriter
-from goldentrace.normalize.leaves import Mixed, Moment
+from goldentrace.normalize.ids import values_of
+from goldentrace.normalize.leaves import Flat, LeafReader, Mixed, Moment
 from goldentrace.normalize.operations import Grouped
 from goldentrace.normalize.provenance import NewIds
 
@@ -55,10 +57,7 @@ def _unit_end(members: list[int], position: int) -> int:
 def _effect(event: Effect, writer: ArgumentWriter) -> dict[str, Any]:
     """An effect keeps its name; its key and value as leaves, ids in them by provenance."""
     fields: dict[str, Any] = {"name": event.name}
-    for name, value in (("key", event.key), ("value", decode(event.value) if bytes(event.value) else None)):
-        if value is None:
-            continue
-        flat = writer.reader.flatten(value)
+    for name, flat in _flattened(event, writer.reader):
         written: LeafMap = {}
         for pointer, leaf in flat.leaves.items():
             if isinstance(leaf, Mixed):
@@ -67,3 +66,17 @@ def _effect(event: Effect, writer: ArgumentWriter) -> dict[str, Any]:
                 written[pointer] = leaf.written if isinstance(leaf, Moment) else leaf
         fields[name] = written[""] if set(written) == {""} else written
     return fields
+
+
+def effect_ids(event: Effect, reader: LeafReader) -> set[str]:
+    """Return the ids in the key and the value of an effect, in comparable form."""
+    leaves = [flat.leaves[pointer] for _, flat in _flattened(event, reader) for pointer in flat.specials]
+    return {value for leaf in leaves if isinstance(leaf, Mixed) for value in values_of(leaf.segments)}
+
+
+def _flattened(event: Effect, reader: LeafReader) -> Iterator[tuple[str, Flat]]:
+    """The leaves of its key and of its value, those that are there."""
+    if event.key is not None:
+        yield "key", reader.flatten(event.key)
+    if bytes(event.value):
+        yield "value", reader.flatten(decode(event.value))

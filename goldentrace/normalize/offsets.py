@@ -60,7 +60,7 @@ def gap_ms(end: Event | None, start: Event) -> int | None:
 
 def has_times(trace: Trace) -> bool:
     """Does the source record when calls happened?"""
-    return any(event.ts is not None or event.mono_ns is not None for event in trace.events[1:50])
+    return any(event.ts is not None or event.mono_ns is not None for event in trace.events[1:])
 
 
 class TraceClock:

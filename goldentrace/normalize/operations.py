@@ -46,7 +46,7 @@ class Try:
 class Group:
     """An operation as recorded: `steps` are Try, Decision or Approval with its index, in order."""
 
-    __slots__ = ("batch", "children", "first", "label", "last", "parent", "steps", "turn")
+    __slots__ = ("batch", "children", "closer", "first", "label", "last", "parent", "steps", "turn")
 
     def __init__(self, first: Try, turn: int | None) -> None:
         self.first = first
@@ -57,6 +57,8 @@ class Group:
         self.children: list[list[Group]] = []
         self.batch: int | None = None
         self.label = ""
+        self.closer: Group | None = None
+        """The first call of a later batch, which ends the series of attempts."""
 
     def tries(self) -> list[Try]:
         """Return the attempts in order."""
@@ -120,6 +122,7 @@ class _Grouping:
             self.out.loose.extend(index for _, index in events_about)
         for early in self.early.values():
             self.out.unmatched_results.extend(index for _, index in early)
+        self.out.unmatched_results.sort()
         self.out.loose.sort()
         _find_batches(self.out)
         return self.out
@@ -136,8 +139,7 @@ class _Grouping:
             if call.parent is not None:
                 found.parent = self.by_call.get(call.parent)
             if self.failed:
-                same_batch = call.batch
-                self.failed = [f for f in self.failed if same_batch is not None and f.first.call.batch == same_batch]
+                self.close_failed(found)
             self.by_operation[call.op_id if call.op_id is not None else call.call_id] = found
         else:
             found.steps.append(attempt)
@@ -166,6 +168,11 @@ class _Grouping:
             return self.by_operation.get(call.op_id)
         for earlier in reversed(self.failed):
             first = earlier.last.call
+            turn = call.turn if call.turn is not None else self.turn
+            if call.batch is not None and _is_beside(earlier, call, turn):
+                continue  # proposed together: a twin, and no retry
+            if earlier.closer is not None and not _is_beside(earlier.closer, call, turn):
+                continue
             if (
                 first.tool_name == call.tool_name
                 and first.agent == call.agent
@@ -174,10 +181,28 @@ class _Grouping:
                 return earlier
         return None
 
+    def close_failed(self, new: Group) -> None:
+        """A call of a later batch ends a series of attempts, except for the calls of that same batch: a batch has no
+        order, and one of them may be the next attempt."""
+        call = new.first.call
+        still: list[Group] = []
+        for earlier in self.failed:
+            if call.batch is not None and _is_beside(earlier, call, new.turn):
+                still.append(earlier)
+            elif earlier.closer is None:
+                earlier.closer = new
+                still.append(earlier)
+            elif _is_beside(earlier.closer, call, new.turn):
+                still.append(earlier)
+        self.failed = still
+
     def add_result(self, result: ToolResult, index: int) -> None:
         waiting = self.open.get(result.call_id)
         if not waiting:
-            self.early.setdefault(result.call_id, []).append((result, index))
+            if result.call_id in self.by_call:  # answered already: a second result belongs to no later call
+                self.out.unmatched_results.append(index)
+            else:
+                self.early.setdefault(result.call_id, []).append((result, index))
             return
         place = len(waiting) - 1
         if result.attempt is not None and len(waiting) > 1:
@@ -206,16 +231,25 @@ class _Grouping:
             self.waiting.setdefault(event.call_id, []).append((event, index))
 
 
+def _is_beside(one: Group, call: ToolCall, turn: int | None) -> bool:
+    """Is a call of the batch of another one, as far as can be told while it starts?"""
+    if one.turn != turn or one.first.call.agent != call.agent:
+        return False
+    if one.first.call.batch is not None or call.batch is not None:
+        return one.first.call.batch == call.batch
+    return one.last.result is None
+
+
 def _find_batches(grouped: Grouped) -> None:
     """Number the batches: equal `batch` of one turn; without it, calls of one turn, agent and parent of which each
     started before any of them had a result. Fills `units` and `children`."""
     serial_end: dict[tuple[int | None, str, int], tuple[list[Group], float]] = {}
-    stated: dict[tuple[int | None, str | int], list[Group]] = {}
+    stated: dict[tuple[int | None, str, int, str | int], list[Group]] = {}
     units: list[list[Group]] = []
     for member in grouped.groups:
         call = member.first.call
         if call.batch is not None:
-            key = (member.turn, call.batch)
+            key = (member.turn, call.agent, id(member.parent), call.batch)
             if key in stated:
                 stated[key].append(member)
                 continue

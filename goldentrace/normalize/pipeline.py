@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Collection
 from typing import Any
 
-from goldentrace.model.event import Approval, ModelTurn
+from goldentrace.model.event import Approval, Effect, ModelTurn
 from goldentrace.model.normal import Header, Masked, NormalTrace
 from goldentrace.model.operation import ApprovalStep, Attempt, DecisionStep, LeafMap, Operation, make_label
 from goldentrace.model.profile import Profile, Tool
@@ -17,11 +17,11 @@ from goldentrace.model.trace import Trace
 from goldentrace.normalize.arguments import ArgumentCache, ArgumentWriter
 from goldentrace.normalize.decisions import infer_decisions, infer_retries
 from goldentrace.normalize.elements import ResultDocument
-from goldentrace.normalize.ids import id_values
+from goldentrace.normalize.ids import id_values, values_of
 from goldentrace.normalize.leaves import LeafReader, Mixed
 from goldentrace.normalize.likeness import ArgumentLikeness
 from goldentrace.normalize.literals import given_ids, literal_ids
-from goldentrace.normalize.loose import loose_events
+from goldentrace.normalize.loose import effect_ids, loose_events
 from goldentrace.normalize.offsets import gap_ms, has_times
 from goldentrace.normalize.operations import Group, Grouped, Try, group
 from goldentrace.normalize.paths import path_step
@@ -113,7 +113,7 @@ class _Normalization:
         return normal
 
     def _argument_ids(self, grouped: Grouped) -> set[str]:
-        """Every id that stands in any argument: only those are looked for in results."""
+        """Every id that stands in any argument or effect: only those are looked for in results."""
         found: set[str] = set()
         for member in grouped.groups:
             for attempt in member.tries():
@@ -122,7 +122,11 @@ class _Normalization:
                     for pointer in flat.specials:
                         leaf = flat.leaves[pointer]
                         if isinstance(leaf, Mixed):
-                            found.update(t.value for t in leaf.segments if not isinstance(t, str) and t.is_id)
+                            found.update(values_of(leaf.segments))
+        for index in grouped.loose:
+            event = self.trace.events[index]
+            if isinstance(event, Effect):
+                found |= effect_ids(event, self.reader)
         return found
 
     def _constant_ids(self, grouped: Grouped, constants: Collection[str]) -> frozenset[str]:

@@ -33,7 +33,7 @@ _PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ("provider-key", r"(?<![A-Za-z0-9])SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
     ("provider-key", r"(?<![A-Za-z0-9])pypi-[A-Za-z0-9_-]{50,}"),
     ("jwt", r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*"),
-    ("bearer", r"(?i:\b(?:bearer|basic)\s+)(?P<bearer>[A-Za-z0-9._~+/-]{16,}=*)"),
+    ("bearer", r"(?i:\b(?:bearer|basic)\s+)(?P<bearer>(?=[A-Za-z._~+/-]*[0-9=])[A-Za-z0-9._~+/-]{16,}=*)"),
     ("cookie", r"(?i:\b(?:set-)?cookie:\s*)(?P<cookie>[^\r\n\"]+)"),
     ("auth-header", r"(?i:\b(?:authorization|x-api-key|api-key):\s*)(?P<header>[^\s\"]{8,}(?: [^\s\"]{8,})?)"),
     ("url-password", r"(?<=://)[^/\s:@\"]*:(?P<password>[^/\s@\"]+)(?=@)"),
@@ -45,7 +45,6 @@ _SECRET_KEYS: Final = frozenset(
     [
         "password",
         "passwd",
-        "pwd",
         "passphrase",
         "secret",
         "client_secret",
@@ -76,7 +75,7 @@ _SECRET_KEYS: Final = frozenset(
 _MARKS: Final = (
     "sk-", "_live_", "_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "akia", "asia", "aiza",
     "xox", "hf_", "gsk_", "npm_", "lsv2_", "sg.", "pypi-", "eyj", "-----begin", "bearer", "basic", "cookie",
-    "authorization", "key", "://", "passw", "pwd", "passphrase", "secret", "token", "jwt",
+    "authorization", "key", "://", "passw", "passphrase", "secret", "token", "jwt",
 )  # fmt: skip
 """Lower-case literals of which a text with a secret holds at least one."""
 

@@ -12,8 +12,11 @@ def pair_results(trace: Trace) -> tuple[dict[int, int], list[int]]:
     waiting: dict[str, list[int]] = {}
     early: dict[str, list[int]] = {}
     pairs: dict[int, int] = {}
+    called: set[str] = set()
+    unmatched: list[int] = []
     for index, event in enumerate(trace.events):
         if isinstance(event, ToolCall):
+            called.add(event.call_id)
             held = early.get(event.call_id)
             if held:
                 pairs[held.pop(0)] = index
@@ -22,7 +25,7 @@ def pair_results(trace: Trace) -> tuple[dict[int, int], list[int]]:
         elif isinstance(event, ToolResult):
             calls = waiting.get(event.call_id)
             if not calls:
-                early.setdefault(event.call_id, []).append(index)
+                (unmatched if event.call_id in called else early.setdefault(event.call_id, [])).append(index)
                 continue
             place = len(calls) - 1
             for n in range(len(calls) - 1, -1, -1):
@@ -31,4 +34,4 @@ def pair_results(trace: Trace) -> tuple[dict[int, int], list[int]]:
                     place = n
                     break
             pairs[index] = calls.pop(place)
-    return pairs, sorted(index for held in early.values() for index in held)
+    return pairs, sorted([*unmatched, *(index for held in early.values() for index in held)])

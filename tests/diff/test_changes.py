@@ -389,3 +389,138 @@ def test_what_a_golden_holds_as_a_value_is_no_id_in_a_run() -> None:
     other = normal(run(U2), known, constants=golden.values())
     assert compare(golden, same, known).changes == []
     assert roots(compare(golden, other, known)) == [("GT101", "error")]
+
+
+def test_a_write_before_the_call_that_it_depends_on_is_an_error() -> None:
+    """An id that no result had given when it was used did not come from the result that gave it later."""
+
+    def run(*, is_late: bool, access: str | None) -> Trace:
+        trace = Run()
+
+        def login() -> None:
+            trace.turn().call("login", {"user": "ann"}, {"id": U1}, access="read")
+
+        def batch() -> None:
+            trace.turn()
+            trace.call("pay", {"q": U1}, access=access, batch="b").call("log", {"p": 1}, access="read", batch="b")
+
+        for step in (batch, login) if is_late else (login, batch):
+            step()
+        return trace.end()
+
+    for access in ("write", None):
+        found = diff(run(is_late=False, access=access), run(is_late=True, access=access))
+        assert found.roots("error"), [c.message for c in found.changes]
+
+
+def failed_then_ok(looks_up: int, ids: tuple[str, str]) -> Trace:
+    """A charge whose first attempt times out with an id in its body; then the id of one attempt is looked up."""
+    trace = Run().call("charge", {"n": 1}, {"charge_id": ids[0]}, status="timeout", id="1")
+    trace.call("charge", {"n": 1}, {"charge_id": ids[1]}, id="2", op_id="1", attempt=2, origin="harness")
+    return trace.call("get_charge", {"id": ids[looks_up]}).end()
+
+
+def test_the_id_of_a_failed_attempt_is_another_than_that_of_the_last() -> None:
+    redrawn = (U3, U3.replace("0f8f", "1f8f"))
+    for looks_up in (0, 1):
+        assert diff(failed_then_ok(looks_up, (U1, U2)), failed_then_ok(looks_up, redrawn)).changes == []
+        other = diff(failed_then_ok(looks_up, (U1, U2)), failed_then_ok(1 - looks_up, redrawn))
+        assert roots(other) == [("GT109", "error")]
+
+
+def test_the_order_of_argument_keys_names_nothing() -> None:
+    one = Run().call("pay", {"a": U1, "b": U2}).end()
+    other = Run().call("pay", {"b": U3, "a": U2}).end()
+    assert diff(one, other).changes == []
+
+
+def test_a_retry_in_a_batch_may_start_after_its_sibling() -> None:
+    def run(order: str, *, is_stated: bool) -> Trace:
+        batch: dict[str, Any] = {"batch": "x"} if is_stated else {}
+        trace = Run().turn()
+        trace.call("a", {}, status=None, id="a1", **batch).call("b", {}, status=None, id="b1", **batch)
+        trace.result("a1", None, "error").result("b1").turn()
+        for name in order:
+            trace.call(name, {}, status=None, id=f"{name}2", **({"batch": "y"} if is_stated else {}))
+        for name in order:
+            trace.result(f"{name}2")
+        return trace.end()
+
+    for is_stated in (True, False):
+        assert diff(run("ac", is_stated=is_stated), run("ca", is_stated=is_stated)).changes == []
+
+
+def test_ids_whose_source_the_golden_does_not_know_are_said() -> None:
+    from goldentrace.model.event import ABSENT
+
+    blind = Run().call("list", {}, ABSENT).call("cancel", {"id": U1}).end()
+    known = Run().call("list", {}, {"id": U2}).call("cancel", {"id": U2}).end()
+    found = diff(blind, known)
+    assert found.changes == []
+    assert any("unknown provenance" in line for line in found.coverage)
+
+
+def test_effects_on_other_entities_are_another_ledger() -> None:
+    def run(charged: tuple[int, int]) -> Trace:
+        made = (U1, U2)
+        trace = Run()
+        for n in (0, 1):
+            trace.call("order", {"n": n}, {"id": made[n]})
+        for n in charged:
+            trace.effect("charge", key=made[n])
+        return trace.end()
+
+    assert diff(run((0, 1)), run((1, 0))).changes == []
+    assert roots(diff(run((0, 1)), run((0, 0)))) == [("GT504", "error")]
+
+
+def test_another_parent() -> None:
+    def run(parent: str) -> Trace:
+        trace = Run().turn()
+        for name in ("p1", "p2"):
+            trace.call("ask", {"who": name}, status=None, id=name)
+        trace.call("read", {"x": 1}, parent=parent, agent="helper")
+        return trace.result("p1").result("p2").end()
+
+    assert diff(run("p1"), run("p1")).changes == []
+    assert ("GT602", "error") in roots(diff(run("p1"), run("p2")))
+
+
+def test_an_approval_after_the_call_has_run_is_another() -> None:
+    before = Run().approve("c1").call("pay", {}).end()
+    after = Run().call("pay", {}).approve("c1").end()
+    assert roots(diff(before, after)) == [("GT205", "error")]
+
+
+def test_twins_of_a_batch_of_which_the_other_failed_are_equal() -> None:
+    def run(failing: int) -> Trace:
+        trace = Run().turn()
+        for n in (0, 1):
+            trace.call("get", {"a": 1}, status="error" if n == failing else "ok", batch="b")
+        return trace.end()
+
+    assert diff(run(0), run(1)).changes == []
+
+
+def test_batches_of_one_name_under_two_agents_are_two() -> None:
+    trace = Run().turn().call("a", {}, batch="1").call("b", {}, batch="1").call("c", {}, batch="1", agent="sub").end()
+    assert [(o.label, o.batch) for o in normal(trace).operations] == [("a#1", 1), ("b#1", 1), ("sub/c#1", None)]
+
+
+def test_a_second_result_belongs_to_no_later_call_of_the_id() -> None:
+    run = Run().call("a", {"n": 1}, id="c").result("c", None, "error").call("a", {"n": 2}, id="c").end()
+    assert [o.last.status for o in normal(run).operations] == ["ok", "ok"]
+
+
+def test_an_end_that_a_foreign_source_does_not_record_is_said() -> None:
+    told = Run().call("a", {}).end()
+    foreign = Run(states=[]).call("a", {}).end("unknown", "unknown")
+    silent = Run().call("a", {}).end("unknown", "unknown")
+    assert diff(told, foreign).changes == []
+    assert roots(diff(told, silent)) == [("GT501", "error")]
+
+
+@pytest.mark.parametrize("text", ["basic telecommunications", "bearer responsibilities"])
+def test_ordinary_words_are_no_secrets(text: str) -> None:
+    leaf = normal(Run().call("a", {"q": text, "pwd": "/srv/a"}).end()).operations[0].args
+    assert "<secret" not in str(leaf)
