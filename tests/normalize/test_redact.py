@@ -113,7 +113,7 @@ def test_another_key_tells_nothing(key: str) -> None:
 def test_a_key_tells_of_the_texts_in_a_list_and_of_no_number() -> None:
     args = args_of(Run().call("t", {"password": ["a", "b", "a"], "secret": 1234}).end())
     assert (args["/password/0"], args["/password/1"], args["/password/2"]) == ("<secret:1>", "<secret:2>", "<secret:1>")
-    assert args["/pwd"].startswith("int h:")
+    assert args["/secret"].startswith("int h:")
 
 
 def rules(*entries: dict[str, str], builtin: bool = True) -> Redact:
