@@ -8,6 +8,7 @@ lines when one call was inserted; this, 0.1 %. After it the file differs if and 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
 
@@ -118,6 +119,21 @@ class _Rerecording:
     def _relabelled(self, leaves: LeafMap) -> LeafMap:
         return {p: relabel(leaf, self.labels) if isinstance(leaf, str) else leaf for p, leaf in leaves.items()}
 
+    def _relabelled_value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return relabel(value, self.labels)
+        return self._relabelled(value) if isinstance(value, dict) else value
+
+    def _knows_effects(self) -> bool:
+        """Does every label that the old effects name still stand for a call?"""
+        known = set(self.labels.values())
+        leaves: list[Any] = []
+        for event in self.comparison.golden.loose:
+            for value in event.fields.values() if event.kind == "effect" else ():
+                leaves.extend(value.values() if isinstance(value, dict) else [value])
+        named = {r.label for leaf in leaves if isinstance(leaf, str) for r in parse_leaf(leaf)[1] if r.label}
+        return named <= known
+
     def _loose(self, order: list[int]) -> list[LooseEvent]:
         """The events of no call: the old ones at their old anchors unless a change concerns that kind, else the
         new ones."""
@@ -126,7 +142,7 @@ class _Rerecording:
         kinds = {
             "decision": is_open or bool(changed & {"GT202", "GT203", "GT204"}),
             "limit": is_open or "GT503" in changed,
-            "effect": is_open or "GT504" in changed,
+            "effect": is_open or "GT504" in changed or not self._knows_effects(),
         }
         place_of = {self.to_golden[c]: n for n, c in enumerate(order) if c in self.to_golden}
         position_of = {c: n for n, c in enumerate(order)}
@@ -136,7 +152,8 @@ class _Rerecording:
             position = 1 + max((position_of[c] for c in range(event.position)), default=-1)
             news[event.kind].append(position)
             if kinds[event.kind]:
-                events.append(msgspec.structs.replace(event, position=position))
+                fields = {name: self._relabelled_value(value) for name, value in event.fields.items()}
+                events.append(msgspec.structs.replace(event, position=position, fields=fields))
         for event in self.comparison.golden.loose:
             if kinds[event.kind]:
                 continue
