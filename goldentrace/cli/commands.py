@@ -24,6 +24,8 @@ HELP: Final[dict[str, str]] = {
     "pending": "List the goldens that a diff proposes.",
     "accept": "Make pending goldens the goldens.",
     "show": "Show the timeline of one trace.",
+    "stats": "Sum up traces: success, latency, attempts, limits.",
+    "cache": "Show what a cache of tool results would have saved.",
     "normalize": "Print the normalized form of a trace.",
     "import": "Convert a trace of any known format to goldentrace/1.",
     "formats": "List the formats that can be read.",
