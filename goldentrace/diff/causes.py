@@ -195,4 +195,4 @@ class _ReadingPlaces:
             return ((self.furthest[before - 1] if before else -1) + 0.5, change.candidate_index, rank)
         if change.code in ("GT501", "GT502", "GT504") or not change.golden_line:
             return (float("inf"), 0, rank)
-        return (bisect_left(self.lines, change.golden_line) - 0.6, 0, rank)
+        return (bisect_left(self.lines, change.golden_line) - 0.4, 0, rank)

@@ -183,7 +183,7 @@ _BUGS: Final = (
         sound="the result is cancelled, and the run ends with the reason user_cancelled",
         broken="a second, ok result for the call, and a model turn that has it in its request",
         defect="uses_late_result",
-        codes=("GT1404",),
+        codes=("GT1403",),
         turns=(_turn(_ORDER), _turn(_CHARGE), _DONE),
         user=User(cancels_at="charge_card"),
         is_on_wire=False,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from goldentrace.codec.canonical import JsonError, decode
-from goldentrace.model.event import ABSENT, Access, ErrorClass
+from goldentrace.model.event import ABSENT, Access, ErrorClass, error_class_of_status
 from goldentrace.model.trace import Trace
 from goldentrace.sources import clock, har, vcr
 from goldentrace.sources.builder import TraceBuilder
@@ -29,9 +29,6 @@ ERROR_CLASSES: Final[dict[int, ErrorClass]] = {
     -32001: "timeout", -32000: "reset",
 }  # fmt: skip
 """JSON-RPC 2.0, section 5.1; -32001 and -32000 as the SDKs use them (request timed out, connection closed)."""
-HTTP_CLASSES: Final[dict[int, ErrorClass]] = {
-    401: "auth", 403: "auth", 404: "not_found", 408: "timeout", 409: "conflict", 429: "rate_limited",
-}  # fmt: skip
 _FROM_CLIENT: Final = re.compile(r"(client|c2s|send|sent|out|request|->|>)", re.IGNORECASE)
 _CLIENT_RESULTS: Final = ("role", "model", "roots", "action")
 """Keys of what a client answers to a server (sampling, roots, elicitation)."""
@@ -179,7 +176,7 @@ class _Transcript:
             session = self._session(message, packet)
             call_id = session.calls.pop(as_name(message.get("id")) or "", None)
             if call_id is not None:
-                error_class = HTTP_CLASSES.get(status, "server_error" if status >= 500 else "bad_request")
+                error_class = error_class_of_status(status)
                 self._builder.result(
                     call_id, status="error", error_class=error_class, http_status=status, ts=packet.reply_ts,
                     line=packet.line,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
 
-from goldentrace.model.event import ErrorClass, Status, Usage
+from goldentrace.model.event import ErrorClass, Status, Usage, error_class_of_status
 from goldentrace.sources import clock
 from goldentrace.sources.shapes import as_text
 from goldentrace.sources.transcript import Answered, Called, Item, Said
@@ -34,10 +34,6 @@ _ERROR_WORDS: Final[tuple[tuple[str, ErrorClass], ...]] = (
     ("badrequest", "bad_request"), ("internalserver", "server_error"),
 )  # fmt: skip
 """Words in the names of exception types, in any library's spelling, lower case without separators."""
-_HTTP_CLASSES: Final[dict[int, ErrorClass]] = {
-    400: "bad_request", 401: "auth", 403: "auth", 404: "not_found", 408: "timeout", 409: "conflict",
-    422: "bad_request", 429: "rate_limited",
-}  # fmt: skip
 _STATUSES: Final[dict[ErrorClass, Status]] = {"timeout": "timeout", "cancelled": "cancelled", "denied": "denied"}
 
 
@@ -125,7 +121,7 @@ def timestamp(moment_ns: int | None) -> str | None:
 def failure_class(kind: Any, http_status: int | None = None) -> tuple[Status, ErrorClass]:
     """Return (status, class) of a failure by the name of its exception or error type, or by its HTTP status."""
     if http_status is not None and http_status >= 400:
-        named = _HTTP_CLASSES.get(http_status, "server_error" if http_status >= 500 else "bad_request")
+        named = error_class_of_status(http_status) or "unknown"
         return _STATUSES.get(named, "error"), named
     text = as_text(kind)
     if text is not None:
