@@ -10,6 +10,7 @@ from bisect import bisect_left
 from itertools import accumulate
 from typing import Final
 
+from goldentrace.diff.ending import NO_LIMIT
 from goldentrace.diff.scene import Scene
 from goldentrace.model.change import Change
 from goldentrace.model.placeholder import parse_leaf
@@ -34,6 +35,7 @@ def link_causes(scene: Scene) -> None:
     _link_equal_values(changes)
     _link_removed_sources(scene)
     _link_uses(scene)
+    _link_limits(scene)
     places = _ReadingPlaces(scene)
     changes.sort(key=places.of)
     _link_end(changes)
@@ -160,6 +162,17 @@ def _link_attempts_that_became_calls(scene: Scene) -> None:
             if golden[cause.golden_index].key == key and (cause.actual - cause.expected) * wanted > 0:
                 _cause(change, cause)
                 break
+
+
+def _link_limits(scene: Scene) -> None:
+    """Calls that no longer happen at the end of a run, because a limit ended it that did not fire before."""
+    limit = next((c for c in scene.changes if c.code == "GT503" and c.expected == NO_LIMIT), None)
+    if limit is None or any(c.code == "GT102" for c in scene.changes):
+        return
+    last = max(scene.references.to_candidate, default=-1)
+    for change in scene.changes:
+        if change.code == "GT103" and change.golden_index is not None and change.golden_index > last:
+            _cause(change, limit)
 
 
 def _link_end(changes: list[Change]) -> None:

@@ -2,13 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from goldentrace.codec.canonical import canonical, decode
 from goldentrace.diff.scene import Scene
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import LooseEvent
 from goldentrace.model.placeholder import relabel
+
+NO_LIMIT: Final = "none"
+"""What a GT503 says of the side where no limit fired."""
 
 
 def compare_end(scene: Scene) -> None:
@@ -63,7 +66,7 @@ def _limits(trace: NormalTrace, anchors: Sequence[int]) -> list[_PlacedLimit]:
 
 def _limit_words(found: _PlacedLimit | None) -> str:
     if found is None:
-        return "none"
+        return NO_LIMIT
     (name, maximum, place), _ = found
     return f"{name}{'' if maximum is None else f' {maximum}'} after {place} calls that both sides have"
 

@@ -146,7 +146,9 @@ def compare_batching(scene: Scene) -> None:
 def _compare_turns(scene: Scene, pairs: list[tuple[int, int]], reported: set[int]) -> None:
     if not scene.golden.has_turns or not scene.candidate.has_turns:
         if scene.golden.has_turns != scene.candidate.has_turns:
-            scene.note("turns: one side does not record them")
+            side = "candidate" if scene.golden.has_turns else "golden"
+            remedy = "" if scene.golden.has_turns else " (remove it and record again to add them)"
+            scene.note(f"turns: the {side} has none{remedy}")
         return
     golden, candidate = scene.golden.operations, scene.candidate.operations
     done: set[tuple[int | None, int | None]] = set()

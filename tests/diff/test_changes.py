@@ -195,7 +195,7 @@ def test_calls_that_came_in_one_turn_and_now_in_two() -> None:
 def test_turns_that_one_side_does_not_record_are_a_coverage_line() -> None:
     found = diff(Run().turn().call("a", {}).end(), Run().call("a", {}).end())
     assert found.changes == []
-    assert found.coverage == ["turns: one side does not record them"]
+    assert found.coverage == ["turns: the candidate has none"]
 
 
 def test_strict_order_reports_members_of_a_batch() -> None:
@@ -524,3 +524,11 @@ def test_an_end_that_a_foreign_source_does_not_record_is_said() -> None:
 def test_ordinary_words_are_no_secrets(text: str) -> None:
     leaf = normal(Run().call("a", {"q": text, "pwd": "/srv/a"}).end()).operations[0].args
     assert "<secret" not in str(leaf)
+
+
+def test_calls_that_a_limit_cut_off_follow_from_the_limit() -> None:
+    whole = Run().call("a", {}).call("b", {}).call("c", {}).end()
+    cut = Run().call("a", {}).limit("max_tool_calls", value=2, max=1).end("aborted", "call_limit")
+    found = diff(whole, cut)
+    assert roots(found) == [("GT503", "error")]
+    assert {c.code for c in found.changes} == {"GT503", "GT103", "GT501", "GT502"}
