@@ -1,12 +1,15 @@
 """The timeline of one trace for a person: offset, turn, event, call, what came of it, and how long was waited.
 
-Shows what is there, of an incomplete recording too, and where it stopped. This module must not judge a wait.
+Shows what is there, of an incomplete recording too, what the rules found beside the events that they point at, and
+where a run stopped. This module must not judge.
 """
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from goldentrace.model.finding import Finding
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import ApprovalStep, Attempt, DecisionStep, LooseEvent, Operation, Step
 from goldentrace.model.trace import Trace
@@ -14,6 +17,7 @@ from goldentrace.report.cells import measure, pad
 from goldentrace.report.page import Page
 from goldentrace.report.rows import status_words
 from goldentrace.report.sanitise import terminal
+from goldentrace.report.stops import stop_of, stop_words
 from goldentrace.report.values import as_json, brief_wait, offset, plural
 
 BAR_FROM_MS: Final = 500
@@ -25,7 +29,8 @@ MAX_LABEL: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One line. order: index of the event in its trace; wait_ms: what was waited before it."""
+    """One line. order: index of the event in its trace; wait_ms: what was waited before it; line: of the event in its
+    file, 0 where unknown."""
 
     order: int
     at_ms: float | None
@@ -35,10 +40,19 @@ class Moment:
     words: str
     wait_ms: float | None = None
     style: str = ""
+    line: int = 0
 
 
-def render_timeline(normal: NormalTrace, trace: Trace | None, *, width: int = 80, color: bool = False) -> str:
-    """Return the timeline of a trace that was normalized and placed in time; trace: None for a golden."""
+def render_timeline(
+    normal: NormalTrace,
+    trace: Trace | None,
+    *,
+    findings: Sequence[Finding] = (),
+    width: int = 80,
+    color: bool = False,
+) -> str:
+    """Return the timeline of a trace that was normalized and placed in time; trace: None for a golden; findings: what
+    the rules say of the trace."""
     page = Page(width, color=color)
     moments = [moment for operation in normal.operations for moment in _of_operation(operation)]
     moments += [_of_loose(event) for event in normal.loose]
@@ -51,8 +65,14 @@ def render_timeline(normal: NormalTrace, trace: Trace | None, *, width: int = 80
     if normal.incomplete is None:
         style = "ok" if normal.outcome == "success" else "bold"
         last = max((moment.order for moment in moments), default=0) + 1
-        moments.append(Moment(last, normal.end_ms, None, "end", normal.outcome, normal.stop_reason, style=style))
-    _add_moments(page, moments)
+        line = trace.line_of(len(trace.events) - 1) if trace is not None else 0
+        moments.append(
+            Moment(last, normal.end_ms, None, "end", normal.outcome, normal.stop_reason, style=style, line=line)
+        )
+    _add_moments(page, moments, _marks(moments, findings))
+    stop = stop_of(normal, trace) if trace is not None else None
+    if stop is not None and (words := stop_words(stop)):
+        page.wrapped(words, indent=11, style="error", first="  stopped: ")
     if normal.incomplete is not None:
         page.wrapped(normal.incomplete, indent=16, style="error", first="  stopped here: ")
     for note in normal.notes:
@@ -80,12 +100,21 @@ def _of_step(step: Step, operation: Operation) -> Iterator[Moment]:
     if isinstance(step, DecisionStep):
         words = [step.reason or "", f"wait {brief_wait(step.delay_ms)}" if step.delay_ms is not None else ""]
         said = ", ".join(word for word in words if word) + (" (inferred)" if step.inferred else "")
-        yield Moment(step.index, step.at_ms, None, "decision", label, f"{step.decision}  {said}".rstrip(), style="bold")
+        yield Moment(
+            step.index,
+            step.at_ms,
+            None,
+            "decision",
+            label,
+            f"{step.decision}  {said}".rstrip(),
+            style="bold",
+            line=step.line,
+        )
         return
     if isinstance(step, ApprovalStep):
         style = "error" if step.verdict == "denied" else "bold"
         words_of_approval = step.verdict + (f" by {step.by}" if step.by is not None else "")
-        yield Moment(step.index, step.at_ms, None, "approval", label, words_of_approval, style=style)
+        yield Moment(step.index, step.at_ms, None, "approval", label, words_of_approval, style=style, line=step.line)
         return
     assert isinstance(step, Attempt)
     is_first = step.number == 1
@@ -94,28 +123,67 @@ def _of_step(step: Step, operation: Operation) -> Iterator[Moment]:
     parts += [f"batch {operation.batch}"] if operation.batch is not None and is_first else []
     turn = operation.turn if is_first else None
     event = "call" if is_first else f"attempt {step.number}"
-    yield Moment(step.call_index, step.started_ms, turn, event, label, ", ".join(parts), step.gap_ms)
+    yield Moment(
+        step.call_index, step.started_ms, turn, event, label, ", ".join(parts), step.gap_ms, line=step.call_line
+    )
     if step.status is None:
-        yield Moment(step.call_index, None, None, "", label, "no result", style="error")
+        yield Moment(step.call_index, None, None, "", label, "no result", style="error", line=step.call_line)
         return
     owed = f"  owed {brief_wait(step.owed_ms)}" if step.owed_ms is not None else ""
     style = "" if step.status == "ok" else "error"
     order = step.result_index if step.result_index is not None else step.call_index
-    yield Moment(order, step.ended_ms, None, "result", label, status_words(step) + owed, style=style)
+    yield Moment(
+        order, step.ended_ms, None, "result", label, status_words(step) + owed, style=style, line=step.result_line
+    )
+
+
+def _marks(moments: list[Moment], findings: Sequence[Finding]) -> dict[int, list[tuple[str, str]]]:
+    """Position of a moment -> (text, style) to stand below it. A line without a moment is marked at the one before."""
+    places: dict[int, int] = {}
+    for position, moment in enumerate(moments):
+        places[moment.line] = position
+    lines = sorted(line for line in places if line > 0)
+    marks: dict[int, list[tuple[str, str]]] = {}
+    for finding in findings:
+        style = finding.severity if finding.accepted is None else "dim"
+        accepted = f" (accepted: {finding.accepted})" if finding.accepted is not None else ""
+        for number, line in enumerate(finding.lines, start=1):
+            of = len(finding.lines)
+            before = bisect_right(lines, line)
+            position = places[lines[max(before - 1, 0)]] if lines else len(moments) - 1
+            if number == of:
+                text = f"^ {finding.code} {finding.name}: {finding.message}{accepted}"
+            else:
+                text = f"^ {finding.code} {finding.name}, {number} of {of}: see line {finding.lines[-1]}"
+            marks.setdefault(position, []).append((text, style))
+    return marks
 
 
 def _of_loose(event: LooseEvent) -> Moment:
     fields = event.fields
     if event.kind == "limit":
         maximum = f" {as_json(fields['max'])}" if fields.get("max") is not None else ""
-        return Moment(event.index, event.at_ms, None, "limit", f"{fields.get('limit')}{maximum}", "", style="error")
+        return Moment(
+            event.index,
+            event.at_ms,
+            None,
+            "limit",
+            f"{fields.get('limit')}{maximum}",
+            "",
+            style="error",
+            line=event.line,
+        )
     if event.kind == "effect":
         value = as_json(fields["value"]) if "value" in fields else ""
         key = f"{fields['key']}  " if fields.get("key") is not None else ""
-        return Moment(event.index, event.at_ms, None, "effect", str(fields.get("name")), f"{key}{value}")
+        return Moment(
+            event.index, event.at_ms, None, "effect", str(fields.get("name")), f"{key}{value}", line=event.line
+        )
     delay = f"wait {brief_wait(fields['delay_ms'])}" if fields.get("delay_ms") is not None else ""
     said = ", ".join(word for word in (str(fields.get("reason") or ""), delay) if word)
-    return Moment(event.index, event.at_ms, None, "decision", str(fields.get("decision")), said, style="bold")
+    return Moment(
+        event.index, event.at_ms, None, "decision", str(fields.get("decision")), said, style="bold", line=event.line
+    )
 
 
 def _add_head(page: Page, normal: NormalTrace, trace: Trace | None) -> None:
@@ -130,7 +198,7 @@ def _add_head(page: Page, normal: NormalTrace, trace: Trace | None) -> None:
         page.line("  ", f"format {trace.format}")
 
 
-def _add_moments(page: Page, moments: list[Moment]) -> None:
+def _add_moments(page: Page, moments: list[Moment], marks: dict[int, list[tuple[str, str]]]) -> None:
     labels = [terminal(moment.label) for moment in moments]
     label_width = min(max(map(measure, labels), default=0), MAX_LABEL, page.width // 3)
     offsets = [offset(moment.at_ms) for moment in moments]
@@ -139,7 +207,7 @@ def _add_moments(page: Page, moments: list[Moment]) -> None:
     lead_width = (offset_width + 2 if offset_width else 0) + (6 if has_turns else 0) + EVENT_COLUMNS + 4 + label_width
     longest, columns = _scale(moments, page.width - lead_width)
     turn_before: int | None = None
-    for moment, label, at in zip(moments, labels, offsets, strict=True):
+    for position, (moment, label, at) in enumerate(zip(moments, labels, offsets, strict=True)):
         turn = str(moment.turn) if moment.turn is not None and moment.turn != turn_before else ""
         turn_before = moment.turn if moment.turn is not None else turn_before
         lead = (f"  {at.rjust(offset_width)}" if offset_width else "") + (f"  {turn.rjust(4)}" if has_turns else "")
@@ -148,6 +216,8 @@ def _add_moments(page: Page, moments: list[Moment]) -> None:
         bar = _bar(moment, longest, columns)
         name = pad(label, label_width)
         page.line((lead, "dim"), event, name, (words, moment.style), _waited(moment), (bar, "warning"))
+        for text, mark_style in marks.get(position, ()):
+            page.wrapped(text, indent=measure(lead) + 4, style=mark_style, first=" " * (measure(lead) + 2))
 
 
 def _waited(moment: Moment) -> str:

@@ -66,6 +66,7 @@ charge  3 calls, 2 turns, 4.10s
   +3.90s        result     charge#1          ok
   +4.00s        limit      max_tool_calls 3
   +4.10s        end        partial           call_limit
+  stopped: by max_tool_calls (3 reached, 3 allowed), after charge#1 (line 11)
 """
     )
 
