@@ -77,11 +77,10 @@ class Look:
     """What the cache says of a call that is about to be made. entry: the answer, None where the tool has to be called;
     key: under which its result may be kept, None for one that may not; is_stale: a write came while it was running."""
 
-    __slots__ = ("arguments", "entry", "is_stale", "is_write", "key", "resource", "tool_name")
+    __slots__ = ("entry", "is_stale", "is_write", "key", "resource", "tool_name")
 
-    def __init__(self, tool_name: str, arguments: Any, resource: str | None) -> None:
+    def __init__(self, tool_name: str, resource: str | None) -> None:
         self.tool_name = tool_name
-        self.arguments = arguments
         self.resource = resource
         self.key: bytes | None = None
         self.entry: Entry | None = None
@@ -169,11 +168,14 @@ class ToolResultCache:
 
     # --- looking up and keeping -------------------------------------------------------------------------------------
 
-    def look_up(self, tool_name: str, arguments: Any) -> Look:
+    def look_up(self, tool_name: str, arguments: Any, *, resource: str | None = None) -> Look:
         """Return what the cache holds for a call that is about to be made. Whoever asks and makes the call ends with
-        `store` or `drop`, whatever came of it; a write lets go of entries here and there."""
+        `store` or `drop`, whatever came of it; a write lets go of entries here and there. resource: what the call
+        touches, where that is known better than by the tool's template."""
         template = self.known(tool_name).resource
-        look = Look(tool_name, arguments, None if template is None else fill(template, arguments))
+        if resource is None and template is not None:
+            resource = fill(template, arguments)
+        look = Look(tool_name, resource)
         reason = self.why_not(tool_name)
         if reason is None and self._bypass is not None and self._bypass(tool_name, arguments):
             reason = "bypass"

@@ -17,7 +17,7 @@ import msgspec
 from goldentrace.cache.results import MAX_ENTRIES, Look, ToolResultCache
 from goldentrace.model.event import Access, ModelTurn, ToolCall, Usage
 from goldentrace.model.operation import Attempt, Operation
-from goldentrace.rules.subject import MISSING, Subject
+from goldentrace.rules.subject import Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +208,9 @@ class _Replay:
         if attempt.status == "denied":
             return  # the tool never saw it
         self._declare_access(operation)
-        arguments = self._subject.arguments(attempt)
-        look = self._cache.look_up(operation.tool_name, None if arguments is MISSING else arguments)
-        if arguments is MISSING:
-            look.key = None
-        if look.entry is None or look.key is None:
+        arguments = self._subject.arguments(attempt)  # MISSING is no JSON, so that it is not kept
+        look = self._cache.look_up(operation.tool_name, arguments, resource=self._subject.resource(operation))
+        if look.entry is None:
             self._looks[attempt.call_index] = look
             return
         hit = self._hit(operation, attempt, look)

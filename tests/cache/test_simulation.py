@@ -69,6 +69,19 @@ def test_a_write_between_makes_the_second_read_a_miss() -> None:
         assert len(simulated(run.end(), tools).hits) == hits
 
 
+def test_the_resource_that_the_recorder_wrote_counts() -> None:
+    for touched, hits in (("doc:1", 0), ("doc:2", 1), (None, 0)):
+        run = Run().call("read", {"id": 1}, "a", access="read", resource="doc:1")
+        run.call("write", {"id": 1}, "ok", access="write", resource=touched)
+        run.call("read", {"id": 1}, "a", access="read", resource="doc:1")
+        assert len(simulated(run.end()).hits) == hits
+
+
+def test_arguments_that_do_not_parse_are_not_kept() -> None:
+    run = Run().call("get", None, 1, args_raw='{"id": ').call("get", None, 1, args_raw='{"id": ')
+    assert simulated(run.end()).hits == []
+
+
 def test_the_access_that_the_recorder_wrote_counts() -> None:
     run = Run().call("pay", {"id": 1}, "a", access="write").call("pay", {"id": 1}, "a", access="write")
     found = simulated(run.end())
