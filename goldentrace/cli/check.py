@@ -57,4 +57,9 @@ def check(
     options = CompareOptions(allow["allow_incomplete"], allow["allow_narrower"])
     request = Request(project, Reading(max_bytes=max_bytes or MAX_BYTES), options, has_lint=True, known=accepted)
     traces = compare_scenarios(request, chosen, failed=failed)
-    return output.write(Report("check", traces, fail_on or project.loaded.config.fail_on, project.loaded.path))
+    report = Report("check", traces, fail_on or project.loaded.config.fail_on, project.loaded.path)
+    if {output.format, *(name for name, _ in output.reports)} & {"json", "jsonl"}:  # people read them on stderr
+        for name, result in runs.items():
+            if not isinstance(result, GoldentraceError):
+                report.notes += [f"{name}: {note}" for note in result.notes]
+    return output.write(report)

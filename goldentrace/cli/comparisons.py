@@ -4,7 +4,7 @@ Errors of one scenario become its problem, so that the others are still compared
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from goldentrace.errors import GoldentraceError
 from goldentrace.model.change import Comparison
 from goldentrace.model.report import TraceReport
 from goldentrace.store.profiles import LoadedProfile
+from goldentrace.store.reader_notes import reader_notes
 from goldentrace.store.sides import Reading, Side, Terms, compare_sides, normal_of, read_side
 
 if TYPE_CHECKING:
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Request:
     """How to compare. reading: of the candidate, and of a golden that is a trace; has_lint: the rules judge it too;
-    known: findings that somebody accepted."""
+    known: findings that somebody accepted; notes: filled here with what is to be said beside the reports."""
 
     project: Project
     reading: Reading
     options: CompareOptions | None = None
     has_lint: bool = False
     known: "tuple[Acceptance, ...]" = ()
+    notes: list[str] = field(default_factory=list)
 
 
 def terms_of(request: Request, chosen: Chosen | None) -> Terms:
@@ -55,6 +57,9 @@ def compare_files(request: Request, golden: str, candidate: str, chosen: Chosen 
     named = left.golden.header.scenario_id if left.golden is not None else None
     if chosen is None and named in declared:
         chosen = Chosen(str(named), declared[str(named)])
+    for side in (left, right):
+        if side.trace is not None:
+            request.notes.extend(f"{side.path}: {note}" for note in reader_notes(side.trace.notes))
     comparison, _ = compare_sides(left, right, terms_of(request, chosen))
     if comparison.changes:
         from goldentrace.store.values import ValueStore, show_values

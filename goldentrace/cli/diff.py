@@ -40,7 +40,8 @@ def diff(
         traces = compare_scenarios(request, project.select(sides))
         if project.ci.reason is not None:
             output.say(f"CI ({project.ci.reason}): goldens are not written")
-    return output.write(Report("diff", traces, fail_on or project.loaded.config.fail_on, project.loaded.path))
+    report = Report("diff", traces, fail_on or project.loaded.config.fail_on, project.loaded.path, request.notes)
+    return output.write(report)
 
 
 def file_pair(sides: tuple[str, ...], project: Project) -> tuple[str, str, Chosen | None] | None:

@@ -1,7 +1,7 @@
 """`goldentrace lint`: traces against the rules."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +15,7 @@ from goldentrace.model.finding import LintResult
 from goldentrace.model.profile import Severity
 from goldentrace.model.report import Report, TraceReport
 from goldentrace.sources.registry import trace_name
+from goldentrace.store.reader_notes import reader_notes
 from goldentrace.store.sides import Reading, Side, normal_of, read_side
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def _lint(side: Side, project: Project, asked: Asked, known: "list[Acceptance]",
         from goldentrace.rules.acceptance import accept
 
         result = accept(result, known, today())
+    result = replace(result, notes=(*reader_notes(side.trace.notes), *result.notes))
     name = f"{side.path} {trace_name(side.trace)}" if is_named else side.path
     return TraceReport(name, candidate_path=side.path, lint=result)
 

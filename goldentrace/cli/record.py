@@ -22,6 +22,7 @@ from goldentrace.model.report import Report, TraceReport
 from goldentrace.model.trace import Trace
 from goldentrace.store.goldens import goldens_lock, read_bytes, write_golden
 from goldentrace.store.pending import PendingStore
+from goldentrace.store.reader_notes import reader_notes, unknown_types
 from goldentrace.store.sides import Reading, read_side
 from goldentrace.store.values import ValueStore
 
@@ -74,7 +75,9 @@ def record(
     chosen = _chosen(project, scenarios, request, command)
     session = _Session(project, output, request, command)
     if request.source is not None:
-        traces: dict[str, Trace | GoldentraceError] = {chosen[0].name: _from_file(request.source, reading)}
+        traces: dict[str, Trace | GoldentraceError] = {
+            chosen[0].name: session.read(chosen[0].name, _from_file(request.source, reading))
+        }
     else:
         traces = session.run(chosen)
     return session.record_all(chosen, traces)
@@ -126,6 +129,14 @@ class _Session:
         self.documents: list[dict[str, Any]] = []
         self.refused: list[TraceReport] = []
         self.code = OK
+        self.left_out: dict[str, tuple[str, ...]] = {}
+        self.notes: dict[str, tuple[str, ...]] = {}
+
+    def read(self, name: str, trace: Trace) -> Trace:
+        """Keep what the reader had to say of a trace that was given."""
+        self.notes[name] = tuple(reader_notes(trace.notes))
+        self.left_out[name] = tuple(unknown_types(trace.notes))
+        return trace
 
     def run(self, chosen: Sequence[Chosen]) -> dict[str, Trace | GoldentraceError]:
         """Run scenarios once and read what they left."""
@@ -134,7 +145,11 @@ class _Session:
         traces: dict[str, Trace | GoldentraceError] = {}
         for one in chosen:
             result = runs[one.name]
-            traces[one.name] = result if isinstance(result, GoldentraceError) else _candidate(self.project, one)
+            if isinstance(result, GoldentraceError):
+                traces[one.name] = result
+                continue
+            self.notes[one.name], self.left_out[one.name] = result.notes, result.unknown_types
+            traces[one.name] = _candidate(self.project, one)
         return traces
 
     def record_all(self, chosen: Sequence[Chosen], traces: dict[str, Trace | GoldentraceError]) -> int:
@@ -162,6 +177,10 @@ class _Session:
     def record_one(self, chosen: Chosen, trace: Trace) -> None:
         one = self._draft(chosen, trace)
         shown = self.project.shown(one.path)
+        if self.request.source is not None:  # a run's notes were told when it ended
+            for note in self.notes.get(one.chosen.name, ()):
+                self.output.say(f"  note: {note}", level=-1)
+        self._check_calls(one)
         if not self.request.allow_defects and self._has_defects(one):
             return
         known: tuple[str, ...] = ()
@@ -181,6 +200,23 @@ class _Session:
     def _draft(self, chosen: Chosen, trace: Trace, known: tuple[str, ...] = ()) -> Draft:
         may_be_incomplete = self.request.allow_incomplete
         return draft(self.project, chosen, trace, may_be_incomplete=may_be_incomplete, constants=known)
+
+    def _check_calls(self, one: Draft) -> None:
+        """Refuse a golden without calls whose run held events that nobody knows; say of any other that it has none.
+
+        Raises: InputError.
+        """
+        if one.new.normal.operations:
+            return
+        left_out = self.left_out.get(one.chosen.name, ())
+        if left_out:
+            names = ", ".join(repr(name) for name in left_out)
+            raise InputError(
+                f"{one.chosen.name}: the golden would have no call, and events of unknown types were left out: {names}",
+                where=Where(one.trace.path),
+                next_step="correct the types that the agent writes; `goldentrace schema trace` prints the format",
+            )
+        self.output.say(f"{one.chosen.name}: warning: the golden has no call, only how the run ended", level=-1)
 
     def _has_defects(self, one: Draft) -> bool:
         """Do the rules find a structural defect in the run? A golden of one would demand it from then on."""
@@ -228,7 +264,8 @@ class _Session:
         if new.note is not None:
             self.output.say(f"{one.chosen.name}: {new.note}; it was replaced as a whole")
         if self.output.format == "json":
-            self.documents.append(_document(one, shown, lines))
+            notes = list(self.notes.get(one.chosen.name, ()))
+            self.documents.append({**_document(one, shown, lines), "notes": notes})
             return
         from goldentrace.report.masked import render_masked_summary
 

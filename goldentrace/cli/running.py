@@ -89,7 +89,7 @@ def run_scenarios(
 def tell_notes(result: "RunResult", output: Output) -> None:
     """Write what a person should know of a run to stderr."""
     for note in result.notes:
-        output.say(f"  note: {note}")
+        output.say(f"  note: {note}", level=-1 if result.unknown_types else 0)
 
 
 def _follower(output: Output) -> Any:

@@ -23,11 +23,12 @@ from goldentrace.model.event import (
     TraceEnd,
     TraceStart,
 )
-from goldentrace.model.trace import Trace
+from goldentrace.model.trace import Note, Trace
 from goldentrace.runner.job import Breach, Job
 from goldentrace.runner.metering import TraceMeter
 from goldentrace.store.claim import shard_paths
 from goldentrace.store.clock import Moment, format_time
+from goldentrace.store.reader_notes import reader_notes, unknown_types
 from goldentrace.store.storage import Storage
 
 
@@ -104,11 +105,19 @@ def _ends_with_answer(model: list[AnyEvent]) -> bool:
     return bool(kinds) and kinds[-1] is ModelTurn
 
 
-def check_recorded(trace: Trace, job: Job, exit_code: int) -> None:
-    """Refuse a run that nobody recorded anything of. Raises: InfrastructureError."""
+def check_recorded(trace: Trace, job: Job, exit_code: int, read: Sequence[Note] = ()) -> None:
+    """Refuse a run that nobody recorded anything of. read: what the reader had to say of the agent's own files.
+
+    Raises: InfrastructureError.
+    """
     if any(not isinstance(event, TraceStart | TraceEnd) for event in trace.events):
         return
     log = Where(job.shown(job.log))
+    if unknown_types(read):
+        raise InfrastructureError(
+            f"{job.name}: the command recorded no event of a known type", where=log,
+            next_step="\n".join([*reader_notes(read), "`goldentrace schema trace` prints the format"]),
+        )  # fmt: skip
     if exit_code != 0:
         raise InfrastructureError(
             f"{job.name}: the command ended with {_code(exit_code)} and recorded nothing", where=log,

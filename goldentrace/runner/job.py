@@ -52,7 +52,8 @@ class Breach:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended. exit_code: of the command, None where a signal ended it; notes: what a person should know."""
+    """How a run ended. exit_code: of the command, None where a signal ended it; notes: what a person should know;
+    unknown_types: event types that the agent wrote and nobody knows: what they tell is not in the trace."""
 
     job: Job
     events: int
@@ -61,6 +62,7 @@ class RunResult:
     signal: str | None = None
     breach: Breach | None = None
     notes: tuple[str, ...] = ()
+    unknown_types: tuple[str, ...] = ()
 
     @property
     def ending(self) -> Literal["finished", "stopped", "failed"]:

@@ -36,6 +36,7 @@ from goldentrace.runner.services import Services
 from goldentrace.runner.watch import TraceWatch
 from goldentrace.store.atomic import hold_lock, write_atomically
 from goldentrace.store.clock import Moment, format_time, read_clock
+from goldentrace.store.reader_notes import reader_notes, unknown_types
 
 LOOK_S: Final = 0.03
 """Between two looks at a running command: a limit is seen well within one call of a tool."""
@@ -79,8 +80,9 @@ def _run_in(job: Job, live: Path, stop: threading.Event, on_look: Watcher | None
         wall_ms = (time.monotonic() - began) * 1000
         notes = services.check() if breach is None else []
         trace, lacking = read_run(file, job.shown(job.trace))
+        read = trace.notes
         trace = join(trace, services.model_events(), services.tool_events(), exit_code)
-    check_recorded(trace, job, exit_code)
+    check_recorded(trace, job, exit_code, read)
     trace, breach = finish(trace, job, Ending(exit_code, breach, stopped, lacking))
     write_atomically(job.trace, encode_trace(trace))
     if lacking is not None and breach is None:
@@ -92,7 +94,8 @@ def _run_in(job: Job, live: Path, stop: threading.Event, on_look: Watcher | None
         exit_code if exit_code >= 0 else None,
         _signal_name(exit_code),
         breach,
-        tuple(notes),
+        (*notes, *reader_notes(read)),
+        tuple(unknown_types(read)),
     )
 
 
