@@ -102,6 +102,12 @@ def _fill(page: Page, found: "Stats", *, is_full: bool) -> None:
     _add_attempts(page, found)
     _add_repeats(page, total)
     _add_limits(page, total)
+    if total.untold:
+        page.blank()
+        page.wrapped(
+            f"success is not known of {plural(total.untold, 'call')}: the source does not tell failed calls from "
+            "successful ones; name `error_patterns` in the profile's tools", indent=0, style="dim",
+        )  # fmt: skip
     if total.unknown_access:
         names = ", ".join(name for name, figures in found.tools.items() if figures.unknown_access)
         page.blank()
@@ -109,10 +115,10 @@ def _fill(page: Page, found: "Stats", *, is_full: bool) -> None:
     if len(found.runs) > 1:
         page.blank()
         shown = found.runs if is_full else found.runs[:LISTED]
-        folder = _common_folder([run.name for run in shown])
-        named = [(run.name[len(folder) :], run.total) for run in shown]
-        if folder:
-            page.line("runs in ", page.fit(folder, 8))
+        place = _common_place([run.name for run in shown])
+        named = [(run.name[len(place) :], run.total) for run in shown]
+        if place:
+            page.line("runs in ", page.fit(place, 8))
         _add_figures(page, "run", named, [run.outcome or "cut off" for run in shown])
         if len(shown) < len(found.runs):
             page.line(f"  and {plural(len(found.runs) - len(shown), 'more run')}; -v lists them")
@@ -130,7 +136,7 @@ def _add_figures(
                 str(figures.calls),
                 "-" if rate is None else f"{rate:.1%}" if rate < 1 else "100%",
                 *(["-"] * 3 if known is None else [_brief(ms) for ms in known.values()]),
-                *(str(count) for count in (figures.rate_limited, figures.timeouts, figures.unknown_outcomes)),
+                *(str(count) if figures.has_failures else "-" for count in _counts(figures)),
                 *([outcomes[number]] if outcomes is not None else []),
             ]
         )
@@ -144,6 +150,10 @@ def _add_named(page: Page, names: list[str], rows: list[list[str]], right: froze
     shown = table([[page.fit(name, taken), row] for name, row in zip(names, padded, strict=True)])
     for name, row in shown:
         page.line("  ", name, "  ", row)
+
+
+def _counts(figures: "Figures") -> tuple[int, int, int]:
+    return figures.rate_limited, figures.timeouts, figures.unknown_outcomes
 
 
 def _brief(ms: float) -> str:
@@ -181,14 +191,17 @@ def _add_limits(page: Page, total: "Figures") -> None:
         page.wrapped(f"limits fired: {said}", indent=0)
 
 
-def _common_folder(names: list[str]) -> str:
-    """The folder that all files stand in, with a slash at its end; empty where there is none."""
+def _common_place(names: list[str]) -> str:
+    """The folder that all files stand in, with a slash at its end, or the one file of all runs; empty for neither."""
     common: list[str] = []
     for parts in zip(*(name.split("/")[:-1] for name in names), strict=False):
         if len(set(parts)) > 1:
             break
         common.append(parts[0])
-    return "/".join(common) + "/" if any(common) else ""
+    folder = "/".join(common) + "/" if any(common) else ""
+    heads = {name[len(folder) :].partition(" ")[:2] for name in names}
+    file, space = heads.pop()
+    return f"{folder}{file} " if not heads and space else folder
 
 
 # --- JSON -----------------------------------------------------------------------------------------------------------
@@ -227,14 +240,15 @@ def _figures(figures: "Figures") -> dict[str, Any]:
         "ok": figures.ok,
         "failed": figures.failed,
         "without_result": figures.open,
+        "status_not_recorded": figures.untold,
         "success_rate": None if rate is None else round(rate, 6),
         "latency_ms": None if known is None else {f"p{percent}": round(ms, 3) for percent, ms in known.items()},
         "latencies": len(figures.latencies_ms),
         "attempts": {str(count): calls for count, calls in sorted(figures.attempts.items())},
-        "rate_limited": figures.rate_limited,
-        "timeouts": figures.timeouts,
-        "unknown_outcomes": figures.unknown_outcomes,
-        "unknown_outcomes_undeclared": figures.unknown_access,
+        "rate_limited": figures.rate_limited if figures.has_failures else None,
+        "timeouts": figures.timeouts if figures.has_failures else None,
+        "unknown_outcomes": figures.unknown_outcomes if figures.has_failures else None,
+        "unknown_outcomes_undeclared": figures.unknown_access if figures.has_failures else None,
         "limits": dict(sorted(figures.limits.items())),
         "calls_by_model": figures.asks,
         "repeats": {

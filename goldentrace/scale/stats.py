@@ -27,7 +27,8 @@ predecessor failed is an error repeat too."""
 class Figures:
     """Sums over operations; of a tool, of a run, or of everything.
 
-    calls: operations; ok, failed: by how the last attempt ended, open: without a result; attempts: attempts of an
+    calls: operations; ok, failed: by how the last attempt ended; open: without a result; untold: with one, of a source
+    that does not tell failed calls from successful ones; attempts: attempts of an
     operation -> how many operations; latencies_ms: of the attempts whose start and end are known; rate_limited: answers
     429; timeouts: attempts that timed out; unknown_outcomes: declared writes that may have taken effect, were not
     repeated with success and never reconciled; unknown_access: calls of tools of undeclared access that ended so;
@@ -39,6 +40,7 @@ class Figures:
     ok: int = 0
     failed: int = 0
     open: int = 0
+    untold: int = 0
     attempts: Counter[int] = field(default_factory=Counter)
     latencies_ms: list[float] = field(default_factory=list)
     rate_limited: int = 0
@@ -51,9 +53,14 @@ class Figures:
 
     @property
     def success_rate(self) -> float | None:
-        """Of the operations that have a result, the part whose last attempt succeeded."""
+        """Of the operations that are known to have succeeded or failed, the part whose last attempt succeeded."""
         known = self.ok + self.failed
         return self.ok / known if known else None
+
+    @property
+    def has_failures(self) -> bool:
+        """Would failed calls be seen? Where they would not, no number of 429s, time-outs or unknown outcomes is known."""
+        return not self.untold or self.ok + self.failed > 0
 
     def percentiles_ms(self) -> dict[int, float] | None:
         """The latencies that 50, 95 and 99 % of the attempts do not exceed; None where none is known."""
@@ -67,7 +74,8 @@ class Figures:
     def add(self, other: "Figures") -> None:
         """Take in the figures of other operations."""
         for name in (
-            "calls", "ok", "failed", "open", "rate_limited", "timeouts", "unknown_outcomes", "unknown_access", "asks",
+            "calls", "ok", "failed", "open", "untold", "rate_limited", "timeouts", "unknown_outcomes", "unknown_access",
+            "asks",
         ):  # fmt: skip
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.attempts.update(other.attempts)
@@ -105,8 +113,9 @@ def percentile(ordered: list[float], percent: float) -> float:
 def stats_of_run(subject: Subject, name: str) -> RunStats:
     """Return the figures of one trace that was placed in time."""
     tools: dict[str, Figures] = {}
+    has_failures = _tells_failures(subject)
     for operation in subject.operations:
-        _add_operation(tools.setdefault(operation.tool_name, Figures()), operation)
+        _add_operation(tools.setdefault(operation.tool_name, Figures()), operation, has_failures=has_failures)
     _add_unknown(tools, subject)
     _add_repeats(tools, subject)
     total = Figures()
@@ -135,13 +144,20 @@ def stats_of(runs: Iterable[RunStats]) -> Stats:
     return found
 
 
-def _add_operation(figures: Figures, operation: Operation) -> None:
+def _tells_failures(subject: Subject) -> bool:
+    """Does the source tell failed calls from successful ones, itself or with the profile's `error_patterns`?"""
+    return "status" not in subject.trace.coverage or any(a.status not in (None, "ok") for _, a in subject.attempts)
+
+
+def _add_operation(figures: Figures, operation: Operation, *, has_failures: bool) -> None:
     attempts = operation.attempts
     figures.calls += 1
     figures.attempts[len(attempts)] += 1
     status = attempts[-1].status
     if status in (None, "unfinished"):
         figures.open += 1
+    elif not has_failures:
+        figures.untold += 1
     elif status == "ok":
         figures.ok += 1
     else:

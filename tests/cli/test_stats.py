@@ -39,6 +39,16 @@ def test_stats_sums_up_many_files_of_any_format(tmp_path: Path, here: Cli) -> No
     assert value["tools"]["pay"]["latency_ms"] is None
 
 
+def test_runs_of_one_file_are_told_apart_by_their_names(tmp_path: Path, here: Cli) -> None:
+    rows = [{"task_id": f"task-{n}", "trial": 0, "reward": 1, "info": {}, "traj": CHAT} for n in range(2)]
+    (tmp_path / "runs.json").write_text(json.dumps(rows))
+    done = here("stats", "runs.json")
+    assert done.code == 0, done.stderr
+    words = [line.split() for line in done.stdout.splitlines()]
+    assert ["runs", "in", "runs.json"] in words
+    assert len([line for line in words if line[:1] and "task-" in line[0]]) == 2
+
+
 @pytest.mark.parametrize("width", [40, 80])
 def test_the_text_keeps_to_its_width(tmp_path: Path, here: Cli, width: int) -> None:
     events = [start(), *(event for n in range(4) for event in call(n, f"tool_with_a_name_that_is_long_{n}" * 4)), end()]
