@@ -44,14 +44,14 @@ def _next_container(shown: LeafMap) -> str | None:
     """The deepest, then largest, then lexically last container of at least two leaves that may collapse."""
     sizes: Counter[str] = Counter()
     for pointer, leaf in shown.items():
-        if _may_collapse(leaf):
+        if pointer and _may_collapse(leaf):  # the root is in no container, not even when it has collapsed itself
             sizes[pointers.parent(pointer)] += 1
     usable = [container for container, size in sizes.items() if size > 1 or container in shown]
     if not usable:
         # Nothing holds two leaves: what is left is spread, so the nearest common containers are tried.
         wider: Counter[str] = Counter()
         for pointer, leaf in shown.items():
-            if _may_collapse(leaf):
+            if pointer and _may_collapse(leaf):
                 wider[pointers.parent(pointers.parent(pointer))] += 1
         usable = [container for container, size in wider.items() if size > 1]
         sizes = wider

@@ -221,6 +221,14 @@ def test_ids_and_kept_values_never_collapse() -> None:
     assert shown[""].startswith("leaves[5] h:")
 
 
+def test_a_root_that_has_collapsed_beside_many_ids_collapses_no_further() -> None:
+    ids = {f"id{n}": f"0f8fad5b-d9cb-469f-a165-7086772895{n:02d}" for n in range(70)}
+    leaves = args_of(Run().call("t", {**ids, "a": 1, "b": 2}).end())
+    shown = collapse(leaves, 64)
+    assert len(shown) == 71
+    assert shown[""].startswith("leaves[2] h:")
+
+
 def test_leaves_that_are_spread_collapse_at_what_holds_two() -> None:
     leaves = {f"/list/{n}/x": f"int h:{n:012x}" for n in range(9)}
     shown = collapse(leaves, 4)
@@ -241,17 +249,18 @@ def test_what_marks_a_container_collapses_with_it() -> None:
     assert shown["/body"].startswith("leaves[3] h:")
 
 
-MAPS = st.dictionaries(
-    st.lists(st.sampled_from("ab01"), min_size=1, max_size=4).map(lambda keys: "/" + "/".join(keys)),
-    st.sampled_from(["null", "int h:00", "<new:uuid>"]),
-    max_size=12,
-)  # fmt: skip
+VALUES = st.recursive(
+    st.sampled_from([None, 1, U1, '{"x": [1, 2]}']),
+    lambda inner: st.dictionaries(st.sampled_from("ab01"), inner, max_size=4) | st.lists(inner, max_size=3),
+    max_leaves=14,
+)
 
 
-@given(MAPS, st.integers(1, 6))
+@given(st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3), st.integers(1, 6))
 def test_a_map_collapsed_like_a_golden_is_the_goldens_and_a_change_inside_shows(
-    leaves: dict[str, Any], most: int
+    args: dict[str, Any], most: int
 ) -> None:
+    leaves = args_of(Run().call("t", args).end())
     golden = collapse(leaves, most)
     assert collapse_like(leaves, golden) == golden
     assert {p: v for p, v in golden.items() if "<" in v} == {p: v for p, v in leaves.items() if "<" in v}
