@@ -59,7 +59,7 @@ class Figures:
 
     @property
     def has_failures(self) -> bool:
-        """Would failed calls be seen? Where they would not, no number of 429s, time-outs or unknown outcomes is known."""
+        """Would failed calls be seen? Where not, no number of 429s, time-outs or unknown outcomes is known."""
         return not self.untold or self.ok + self.failed > 0
 
     def percentiles_ms(self) -> dict[int, float] | None:

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from goldentrace import Recorder
 from goldentrace.cache import CacheEvent, ToolResultCache
@@ -413,3 +415,44 @@ def test_wrong_settings_are_refused(settings: dict[str, Any]) -> None:
 def test_an_entry_without_a_function_is_refused() -> None:
     with pytest.raises(TypeError, match="no callable"):
         ToolResultCache().wrap_tools({"look": {"access": "read"}})
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("look"), st.integers(0, 3)),
+        st.tuples(st.just("write"), st.integers(0, 3)),
+        st.tuples(st.just("pass"), st.integers(1, 7)),
+    ),
+    max_size=40,
+)
+
+
+@given(steps=STEPS, ttl_s=st.one_of(st.none(), st.integers(1, 12)))
+def test_a_cache_does_what_a_dict_with_times_would(steps: list[tuple[str, int]], ttl_s: int | None) -> None:
+    clock, cache_told = Clock(), []
+    cache = ToolResultCache(ttl_s, clock=clock, on_event=lambda event: cache_told.append(event.outcome))
+    versions = dict.fromkeys(range(4), 0)
+
+    @cache.tool(resource="item:{item}")
+    def look(item: int) -> int:
+        return versions[item]
+
+    @cache.tool(access="write", resource="item:{item}")
+    def change(item: int) -> None:
+        versions[item] += 1
+
+    known: dict[int, float] = {}
+    now_s = 0.0
+    for kind, number in steps:
+        if kind == "pass":
+            now_s += number
+            clock.pass_s(number)
+        elif kind == "write":
+            change(number)
+            known.pop(number, None)
+        else:
+            is_hit = number in known and (ttl_s is None or now_s < known[number] + ttl_s)
+            assert look(number) == versions[number]  # never what a write has made old
+            assert cache_told[-1] == ("hit" if is_hit else "miss")
+            if not is_hit:
+                known[number] = now_s
