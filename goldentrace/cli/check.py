@@ -2,7 +2,7 @@
 
 import click
 
-from goldentrace.cli.comparisons import Request, compare_scenarios, no_verdict
+from goldentrace.cli.comparisons import Request, all_notes, compare_scenarios, no_verdict
 from goldentrace.cli.linting import read_known
 from goldentrace.cli.options import (
     compare_options,
@@ -58,6 +58,7 @@ def check(
     request = Request(project, Reading(max_bytes=max_bytes or MAX_BYTES), options, has_lint=True, known=accepted)
     traces = compare_scenarios(request, chosen, failed=failed)
     report = Report("check", traces, fail_on or project.loaded.config.fail_on, project.loaded.path)
+    report.notes += all_notes(request)
     if {output.format, *(name for name, _ in output.reports)} & {"json", "jsonl"}:  # people read them on stderr
         for name, result in runs.items():
             if not isinstance(result, GoldentraceError):

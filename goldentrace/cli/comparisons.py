@@ -3,6 +3,7 @@
 Errors of one scenario become its problem, so that the others are still compared. Must not print.
 """
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Request:
     """How to compare. reading: of the candidate, and of a golden that is a trace; has_lint: the rules judge it too;
-    known: findings that somebody accepted; notes: filled here with what is to be said beside the reports."""
+    known: findings that somebody accepted; notes: filled here with what is to be said beside the reports; others: filled
+    with (profile of the golden, profile asked for, who asks) -> scenarios."""
 
     project: Project
     reading: Reading
@@ -34,6 +36,7 @@ class Request:
     has_lint: bool = False
     known: "tuple[Acceptance, ...]" = ()
     notes: list[str] = field(default_factory=list)
+    others: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
 
 
 def terms_of(request: Request, chosen: Chosen | None) -> Terms:
@@ -60,6 +63,8 @@ def compare_files(request: Request, golden: str, candidate: str, chosen: Chosen 
     for side in (left, right):
         if side.trace is not None:
             request.notes.extend(f"{side.path}: {note}" for note in reader_notes(side.trace.notes))
+    if chosen is not None or request.project.is_profile_asked:
+        _note_profile(request, chosen, left)
     comparison, _ = compare_sides(left, right, terms_of(request, chosen))
     if comparison.changes:
         from goldentrace.store.values import ValueStore, show_values
@@ -102,9 +107,36 @@ def compare_scenario(request: Request, chosen: Chosen) -> TraceReport:
 
 def _compare(request: Request, chosen: Chosen, report: TraceReport, golden: Path, right: Side) -> None:
     left = read_side(golden, Reading(max_bytes=request.reading.max_bytes), shown=report.golden_path)
+    _note_profile(request, chosen, left)
     comparison, loaded = compare_sides(left, right, terms_of(request, chosen))
     _keep(request, chosen, comparison, loaded)
     report.comparison = comparison
+
+
+def _note_profile(request: Request, chosen: Chosen | None, golden: Side) -> None:
+    """Keep in mind that a golden was made with another profile than the one asked for: the golden's counts."""
+    if golden.golden is None:
+        return
+    project, made = request.project, golden.golden.header.profile
+    try:
+        asked = project.profiles.newest(project.profile_name(chosen.scenario if chosen is not None else None))
+    except GoldentraceError:
+        return  # the golden's own profile decides; where the other one is needed, it is refused there
+    if asked != made:
+        who = "--profile asks for" if project.is_profile_asked else "configured is"
+        name = chosen.name if chosen is not None else golden.golden.header.scenario_id or "NAME"
+        request.others.setdefault((made, asked, who), []).append(name)
+
+
+def all_notes(request: Request) -> list[str]:
+    """Return what is to be said beside the reports of a request, each thing once."""
+    told = []
+    for (made, asked, who), names in request.others.items():
+        option = f" --profile {asked}" if who.startswith("--") else ""
+        what = "golden was" if len(names) == 1 else f"{len(names)} goldens were"
+        again = shlex.join(["goldentrace", "record", *names]) + option
+        told.append(f"{what} made with {made}, {who} {asked}: {again}")
+    return [*request.notes, *told]
 
 
 def _lint(request: Request, chosen: Chosen, right: Side, comparison: Comparison | None) -> "LintResult":

@@ -4,7 +4,7 @@ import os
 
 import click
 
-from goldentrace.cli.comparisons import Request, compare_files, compare_scenarios
+from goldentrace.cli.comparisons import Request, all_notes, compare_files, compare_scenarios
 from goldentrace.cli.options import compare_options, fail_on_option, output_options, project_options, reading_options
 from goldentrace.cli.output import Output
 from goldentrace.cli.project import Chosen, Project
@@ -40,7 +40,8 @@ def diff(
         traces = compare_scenarios(request, project.select(sides))
         if project.ci.reason is not None:
             output.say(f"CI ({project.ci.reason}): goldens are not written")
-    report = Report("diff", traces, fail_on or project.loaded.config.fail_on, project.loaded.path, request.notes)
+    report = Report("diff", traces, fail_on or project.loaded.config.fail_on, project.loaded.path)
+    report.notes += all_notes(request)
     return output.write(report)
 
 

@@ -15,8 +15,9 @@ from goldentrace.codec.config import CONFIG_NAME, PYPROJECT_NAME, LoadedConfig, 
 from goldentrace.errors import ConfigError, Where
 from goldentrace.model.config import Limits, Scenario
 from goldentrace.model.pointer import escape
+from goldentrace.model.profile import Profile
 from goldentrace.store.layout import Layout
-from goldentrace.store.profiles import Profiles
+from goldentrace.store.profiles import FOLDER, Profiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +100,14 @@ class Project:
             return f"there is a {CONFIG_NAME} in {above}: run the command there, or name it with --config"
         return f"no {CONFIG_NAME} here: `goldentrace init` writes one"
 
+    @property
+    def is_profile_asked(self) -> bool:
+        """Does an option, or a variable in its place, name the profile?"""
+        return (self.loaded.origins or {}).get("/profile", "").startswith(("--", "GOLDENTRACE_OPT_"))
+
     def profile_name(self, scenario: Scenario | None = None) -> str:
         """Return the profile to record with: an option's, else the scenario's, else the project's."""
-        origin = (self.loaded.origins or {}).get("/profile", "")
-        is_asked = origin.startswith(("--", "GOLDENTRACE_OPT_"))
-        if scenario is not None and scenario.profile is not None and not is_asked:
+        if scenario is not None and scenario.profile is not None and not self.is_profile_asked:
             return scenario.profile
         return self.loaded.config.profile
 
@@ -136,10 +140,13 @@ def open_project(
     data = None if file.name == PYPROJECT_NAME else _read(file, is_needed=config is not None)
     toml = _read(folder / PYPROJECT_NAME, is_needed=False)
     layout = Layout(folder, base=base)
-    loaded = read_config(
-        None if data is None else (data, layout.shown(file)),
-        None if toml is None else (toml, layout.shown(folder / PYPROJECT_NAME)),
-    ).overridden(overrides)
+    try:
+        loaded = read_config(
+            None if data is None else (data, layout.shown(file)),
+            None if toml is None else (toml, layout.shown(folder / PYPROJECT_NAME)),
+        ).overridden(overrides)
+    except ConfigError as error:
+        raise _of_profile(error) from None
     if environment is not None and environment not in loaded.config.environments:
         from goldentrace.codec.yaml_document import suggest
 
@@ -149,6 +156,20 @@ def open_project(
     _check_policies(loaded)
     layout = Layout(folder, loaded.config.goldens, None if artifacts is None else base / artifacts, base)
     return Project(loaded, layout, Profiles(folder), ci, environment)
+
+
+def _of_profile(error: ConfigError) -> ConfigError:
+    """The error of an unknown key, which says so where the key is one of a profile."""
+    key = error.what.removeprefix("unknown key ").strip("'")
+    pointer = error.where.pointer if error.where is not None else None
+    if pointer not in (f"$.{key}", f"$.tool.goldentrace.{key}") or key not in Profile.__struct_fields__:
+        return error
+    return ConfigError(
+        f"{key!r} is a key of a profile, not of the configuration",
+        where=error.where,
+        next_step=f"write it to {FOLDER}/NAME@1.yaml, below `name: NAME@1` and `extends: default@1`; "
+        "here write `profile: NAME@1`; then record the goldens again: goldentrace record SCENARIO",
+    )
 
 
 def _check_policies(loaded: LoadedConfig) -> None:

@@ -1,5 +1,6 @@
 """`goldentrace record`: runs scenarios and writes their goldens, or makes one from a file."""
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -185,7 +186,7 @@ class _Session:
             return
         known: tuple[str, ...] = ()
         if self.request.verify:
-            found = self._constants(one, shown)
+            found = self._constants(one)
             if found is None:
                 return
             known = found
@@ -230,7 +231,7 @@ class _Session:
         self.output.say(f"{one.chosen.name}: not recorded: it has defects (--allow-defects records it)", level=-1)
         return True
 
-    def _constants(self, one: Draft, shown: str) -> tuple[str, ...] | None:
+    def _constants(self, one: Draft) -> tuple[str, ...] | None:
         """Run N more times; return what looked random and was the same in every run, None where one differed."""
         traces: list[Trace] = []
         for number in range(self.request.verify or 0):
@@ -239,7 +240,7 @@ class _Session:
                 raise result
             comparison = repeat(one, result)
             if comparison.changes or comparison.not_comparable:
-                self.refused.append(unstable(one, comparison, shown))
+                self.refused.append(unstable(one, comparison, number + 2))
                 self.output.say(
                     f"{one.chosen.name}: not recorded: run {number + 2} differs from the first one", level=-1
                 )
@@ -254,6 +255,10 @@ class _Session:
 
     def _show_refused(self) -> int:
         report = Report("record", self.refused, config_path=self.project.loaded.path)
+        names = [one.name for one in self.refused if one.comparison is not None]
+        if names:
+            again = shlex.join(["goldentrace", "record", *names, "--verify", str(self.request.verify)])
+            report.notes.append(f"no golden was written; make the runs repeat (see the hints), then: {again}")
         self.output.write(report)
         return report.exit_code if report.exit_code != OK else CHANGED
 

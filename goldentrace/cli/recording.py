@@ -117,7 +117,7 @@ def with_settings(comparison: Comparison) -> Comparison:
     return comparison
 
 
-def unstable(one: Draft, comparison: Comparison, shown: str) -> TraceReport:
-    """Return the report of a golden that further runs do not keep to."""
+def unstable(one: Draft, comparison: Comparison, number: int) -> TraceReport:
+    """Return the report of runs that differ. number: of the run that is not as run 1; no golden was written of it."""
     kept = replace(with_settings(comparison))
-    return TraceReport(one.chosen.name, shown, comparison.candidate.path, kept)
+    return TraceReport(one.chosen.name, "run 1", f"run {number}", kept)

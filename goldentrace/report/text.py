@@ -4,6 +4,7 @@ The end is what people read, so it holds the verdict, the exit code and the exac
 view.
 """
 
+import shlex
 from collections import Counter
 from typing import Final
 
@@ -11,7 +12,7 @@ from goldentrace.model.change import Change, Comparison
 from goldentrace.model.finding import Finding, LintResult
 from goldentrace.model.profile import SEVERITIES
 from goldentrace.model.report import Report, TraceReport
-from goldentrace.report.block import add_change, add_finding
+from goldentrace.report.block import SETTING, add_change, add_finding
 from goldentrace.report.cells import command_lines, measure
 from goldentrace.report.json_document import MISSING, count_events, counted, next_command, summary
 from goldentrace.report.page import Page, table
@@ -21,6 +22,8 @@ from goldentrace.report.view import View, subject
 MAX_BLOCKS: Final = 20
 """Blocks of one trace without -v; of a run that went another way altogether the first ones tell what happened."""
 MAX_LISTED: Final = 3
+SHIPPED: Final = ("default", "lenient", "strict")
+"""Profiles that come with the package: nobody's to change."""
 MAX_ACCEPTED: Final = 4
 """Scenarios that the command to accept names; more of them are reviewed one by one."""
 
@@ -285,6 +288,7 @@ def _add_next_steps(page: Page, report: Report) -> None:
         return
     if isinstance(first, Change):
         _add_start(page, first, changed, is_suite=len(report.traces) > 1)
+    _add_masking(page, changed)
     _add_command(page, "explain", ["goldentrace", "explain", first.code])
     pending = [trace.name for trace in changed if _is_pending(trace, report)]
     if len(pending) > 1:
@@ -295,6 +299,31 @@ def _add_next_steps(page: Page, report: Report) -> None:
         assert changed[0].candidate_path is not None
         names = _as_arguments([changed[0].name])
         _add_command(page, "record", ["goldentrace", "record", "--from", changed[0].candidate_path, *names])
+
+
+def _add_masking(page: Page, changed: list[TraceReport]) -> None:
+    """Add where the setting of a hint is written, once for all hints: a setting alone helps nobody find its file."""
+    hinted = [
+        trace
+        for trace in changed
+        if trace.comparison is not None and any(SETTING in (change.hint or "") for change in trace.comparison.changes)
+    ]
+    if not hinted:
+        return
+    assert hinted[0].comparison is not None
+    base = hinted[0].comparison.golden.header.profile
+    stem, _, number = base.rpartition("@")
+    if stem in SHIPPED:  # frozen: an own one extends it
+        words = f"to normalizers/NAME@1.yaml, with `name: NAME@1` and `extends: {base}`"
+        named = "NAME@1"
+    else:
+        named = f"{stem}@{int(number) + 1}" if number.isdigit() else base
+        words = f"to normalizers/{named}.yaml, with `name: {named}` and what normalizers/{base}.yaml holds"
+    names = _as_arguments([trace.name for trace in hinted])
+    again = shlex.join(["goldentrace", "record", *names])
+    page.wrapped(f"write the setting of the hint {words}", indent=11, first="  mask     ")
+    page.wrapped(f"then `profile: {named}` to goldentrace.yaml", indent=11)
+    page.wrapped(f"then: {again}", indent=11)
 
 
 def _add_start(page: Page, first: Change, changed: list[TraceReport], *, is_suite: bool) -> None:
@@ -309,13 +338,15 @@ def _add_start(page: Page, first: Change, changed: list[TraceReport], *, is_suit
 
 def _is_pending(trace: TraceReport, report: Report) -> bool:
     """Has the comparison left a pending golden? Only a scenario's own run does, not two files that were named."""
-    is_own_run = ".goldentrace" in (trace.candidate_path or "").split("/")
+    is_own_run = report.command != "record" and ".goldentrace" in (trace.candidate_path or "").split("/")
     return is_own_run and _word(trace, report) == "CHANGED"
 
 
 def _is_recorded(trace: TraceReport, report: Report) -> bool:
     """Is the golden a file that the candidate, a file too, could replace?"""
     comparison = trace.comparison
+    if report.command == "record":  # refused: it is no golden yet
+        return False
     if comparison is None or _word(trace, report) != "CHANGED" or trace.candidate_path in (None, "-"):
         return False
     return comparison.golden.payloads is None and comparison.golden.header.scenario_id == trace.name
