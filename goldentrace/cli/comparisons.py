@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Request:
     """How to compare. reading: of the candidate, and of a golden that is a trace; has_lint: the rules judge it too;
-    known: findings that somebody accepted; notes: filled here with what is to be said beside the reports; others: filled
-    with (profile of the golden, profile asked for, who asks) -> scenarios."""
+    known: findings that somebody accepted; notes: filled here with what is to be said beside the reports; others:
+    filled with (profile of the golden, profile asked for, who asks) -> scenarios."""
 
     project: Project
     reading: Reading

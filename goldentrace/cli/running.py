@@ -90,6 +90,9 @@ def tell_notes(result: "RunResult", output: Output) -> None:
     """Write what a person should know of a run to stderr."""
     for note in result.notes:
         output.say(f"  note: {note}", level=-1 if result.unknown_types else 0)
+    if result.log_lines:
+        output.say(f"  its log ends ({result.job.shown(result.job.log)}):")
+        output.say("\n".join(f"  | {line}" for line in result.log_lines))
 
 
 def _follower(output: Output) -> Any:

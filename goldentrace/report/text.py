@@ -102,8 +102,8 @@ def _add_problem(page: Page, trace: TraceReport) -> None:
         place += f" {problem.pointer}"
     if place:
         page.line("  ", page.fit(place, 2))
-    if problem.next_step:
-        page.wrapped(problem.next_step)
+    for step in problem.next_step.split("\n") if problem.next_step else ():
+        page.wrapped(step)
 
 
 def _add_paths(page: Page, trace: TraceReport) -> None:

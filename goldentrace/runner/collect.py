@@ -25,6 +25,7 @@ from goldentrace.model.event import (
 )
 from goldentrace.model.trace import Note, Trace
 from goldentrace.runner.job import Breach, Job
+from goldentrace.runner.log_tail import last_lines
 from goldentrace.runner.metering import TraceMeter
 from goldentrace.store.claim import shard_paths
 from goldentrace.store.clock import Moment, format_time
@@ -105,29 +106,30 @@ def _ends_with_answer(model: list[AnyEvent]) -> bool:
     return bool(kinds) and kinds[-1] is ModelTurn
 
 
-def check_recorded(trace: Trace, job: Job, exit_code: int, read: Sequence[Note] = ()) -> None:
+def check_recorded(trace: Trace, job: Job, ending: "Ending", read: Sequence[Note] = ()) -> None:
     """Refuse a run that nobody recorded anything of. read: what the reader had to say of the agent's own files.
 
-    Raises: InfrastructureError.
+    Raises: InfrastructureError with the end of the log.
     """
     if any(not isinstance(event, TraceStart | TraceEnd) for event in trace.events):
         return
-    log = Where(job.shown(job.log))
+    breach = ending.breach
     if unknown_types(read):
-        raise InfrastructureError(
-            f"{job.name}: the command recorded no event of a known type", where=log,
-            next_step="\n".join([*reader_notes(read), "`goldentrace schema trace` prints the format"]),
-        )  # fmt: skip
-    if exit_code != 0:
-        raise InfrastructureError(
-            f"{job.name}: the command ended with {_code(exit_code)} and recorded nothing", where=log,
-            next_step="read its output in the log",
-        )  # fmt: skip
-    raise InfrastructureError(
-        f"{job.name}: the command recorded nothing",
-        where=log,
-        next_step="have the agent append events to the file in $GOLDENTRACE_TRACE, or use `goldentrace.Recorder`",
-    )
+        what = "the command recorded no event of a known type"
+        steps = [*reader_notes(read), "`goldentrace schema trace` prints the format"]
+    elif breach is not None:
+        what = f"the command was stopped at {breach.limit} ({breach.maximum:g}) and recorded nothing"
+        steps = ["raise the limit, or find out from the log what it waited for"]
+    elif ending.exit_code != 0:
+        what = f"the command ended with {_code(ending.exit_code)} and recorded nothing"
+        steps = ["read its output in the log"]
+    else:
+        what = "the command recorded nothing"
+        steps = ["have the agent append events to the file in $GOLDENTRACE_TRACE, or use `goldentrace.Recorder`"]
+    lines = last_lines(job.log, job.profile.redact)
+    if lines:
+        steps = ["its log ends:", *(f"| {line}" for line in lines), *steps]
+    raise InfrastructureError(f"{job.name}: {what}", where=Where(job.shown(job.log)), next_step="\n".join(steps))
 
 
 def _code(exit_code: int) -> str:

@@ -53,7 +53,8 @@ class Breach:
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """How a run ended. exit_code: of the command, None where a signal ended it; notes: what a person should know;
-    unknown_types: event types that the agent wrote and nobody knows: what they tell is not in the trace."""
+    unknown_types: event types that the agent wrote and nobody knows: what they tell is not in the trace;
+    log_lines: the end of the log, redacted, of a command that failed."""
 
     job: Job
     events: int
@@ -63,6 +64,7 @@ class RunResult:
     breach: Breach | None = None
     notes: tuple[str, ...] = ()
     unknown_types: tuple[str, ...] = ()
+    log_lines: tuple[str, ...] = ()
 
     @property
     def ending(self) -> Literal["finished", "stopped", "failed"]:

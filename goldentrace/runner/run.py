@@ -31,6 +31,7 @@ from goldentrace.record.session import TRACE_VARIABLE
 from goldentrace.runner.child import Child
 from goldentrace.runner.collect import Ending, check_recorded, encode_trace, finish, join, read_run
 from goldentrace.runner.job import Breach, Job, RunResult
+from goldentrace.runner.log_tail import last_lines
 from goldentrace.runner.metering import TraceMeter, limits_text
 from goldentrace.runner.services import Services
 from goldentrace.runner.watch import TraceWatch
@@ -82,7 +83,7 @@ def _run_in(job: Job, live: Path, stop: threading.Event, on_look: Watcher | None
         trace, lacking = read_run(file, job.shown(job.trace))
         read = trace.notes
         trace = join(trace, services.model_events(), services.tool_events(), exit_code)
-    check_recorded(trace, job, exit_code, read)
+    check_recorded(trace, job, Ending(exit_code, breach), read)
     trace, breach = finish(trace, job, Ending(exit_code, breach, stopped, lacking))
     write_atomically(job.trace, encode_trace(trace))
     if lacking is not None and breach is None:
@@ -96,6 +97,7 @@ def _run_in(job: Job, live: Path, stop: threading.Event, on_look: Watcher | None
         breach,
         (*notes, *reader_notes(read)),
         tuple(unknown_types(read)),
+        tuple(last_lines(job.log, job.profile.redact)) if exit_code != 0 and breach is None else (),
     )
 
 

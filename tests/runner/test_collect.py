@@ -131,8 +131,8 @@ def test_an_agent_s_own_turns_stay_alone() -> None:
 
 def test_nothing_recorded_is_no_run() -> None:
     with pytest.raises(InfrastructureError, match="recorded nothing"):
-        check_recorded(trace([start(), end()]), job(), 0)
-    check_recorded(trace([start(), {"type": "message", "role": "assistant", "text": "hi"}]), job(), 0)
+        check_recorded(trace([start(), end()]), job(), Ending(0))
+    check_recorded(trace([start(), {"type": "message", "role": "assistant", "text": "hi"}]), job(), Ending(0))
 
 
 def test_what_is_not_whole_of_several_files(tmp_path: Path) -> None:
