@@ -83,10 +83,13 @@ def simulate(file: str, project: Project, reading: Reading, output: Output, aske
     found = replay(Subject(side.trace, normal, loaded.profile), settings)
     _check_tools(asked.tools, found)
     if output.format == "json":
-        output.put_json(_as_json(side.path, settings, found))
+        output.put_json(_as_json(side.path, settings, found) | {"incomplete": side.trace.incomplete})
     else:
         page = Page(width_of(output.width), color=is_colored(output.color))
         _fill(page, side.path, settings, found, is_full=output.verbosity > 0)
+        if side.trace.incomplete is not None:
+            page.blank()
+            page.wrapped(side.trace.incomplete, indent=12, style="warning", first="incomplete: ")
         output.put(page.text())
     return OK
 

@@ -96,7 +96,10 @@ def _sides(file: str, reading: Reading) -> "Iterator[tuple[Side, str]]":
 
 def _fill(page: Page, found: "Stats", *, is_full: bool) -> None:
     total = found.total
-    page.line((f"{plural(len(found.runs), 'run')}, {plural(total.calls, 'call')}", "bold"))
+    head = f"{plural(len(found.runs), 'run')}, {plural(total.calls, 'call')}"
+    if len(found.runs) == 1:
+        head += f", {found.runs[0].outcome or 'cut off'}"
+    page.line((head, "bold"))
     page.blank()
     _add_figures(page, "tool", [*found.tools.items(), *([("all", total)] if len(found.tools) > 1 else [])])
     _add_attempts(page, found)

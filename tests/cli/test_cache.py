@@ -66,6 +66,15 @@ def test_nothing_is_invented_without_usage(tmp_path: Path, here: Cli) -> None:
     assert (value["tokens"], value["cost_usd"]) == ({"input": None, "output": None}, None)
 
 
+def test_an_incomplete_recording_is_simulated_and_said_to_be_one(tmp_path: Path, here: Cli) -> None:
+    write(tmp_path / "a.jsonl", loop(3, 10)[:-1])
+    done = here("cache", "simulate", "a.jsonl")
+    assert done.code == 0
+    assert "incomplete: there is no trace_end" in done.stdout
+    value = json.loads(here("cache", "simulate", "a.jsonl", "--output-format", "json").stdout)
+    assert (value["calls"]["after"], "no trace_end" in value["incomplete"]) == (1, True)
+
+
 def test_a_foreign_trace_can_be_simulated(tmp_path: Path, here: Cli) -> None:
     asked = {"type": "function", "function": {"name": "look", "arguments": '{"q": 1}'}}
     chat: list[dict[str, Any]] = [{"role": "user", "content": "weather?"}]

@@ -63,10 +63,16 @@ def test_a_file_that_cannot_be_read_is_said_and_the_others_are_counted(tmp_path:
     write(tmp_path / "a.jsonl", searches(3))
     done = here("stats", "a.jsonl", "none.jsonl")
     assert done.code == 3
-    assert done.stdout.startswith("1 run, 3 calls")
+    assert done.stdout.startswith("1 run, 3 calls, success")
     assert "not counted: none.jsonl" in done.stderr
     alone = here("stats", "none.jsonl")
     assert (alone.code, alone.stdout) == (3, "")
+
+
+def test_a_run_that_was_cut_off_is_said_to_be(tmp_path: Path, here: Cli) -> None:
+    write(tmp_path / "a.jsonl", searches(3)[:-1])
+    assert here("stats", "a.jsonl").stdout.startswith("1 run, 3 calls, cut off")
+    assert json.loads(here("stats", "a.jsonl", "--output-format", "json").stdout)["runs"][0]["outcome"] is None
 
 
 def test_a_golden_has_no_figures(tmp_path: Path, here: Cli) -> None:
