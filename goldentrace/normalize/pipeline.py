@@ -190,7 +190,7 @@ class _Normalization:
         )  # fmt: skip
         self.order.append(member)
         self.members.append(number)
-        if new is not None and new.pointers and len(self.order) - number > 1:
+        if new is not None and new.pointers:
             self._share_new(new)
         return new
 

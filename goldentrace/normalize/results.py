@@ -39,7 +39,9 @@ def compared_result(attempt: Try, mode: ResultsMode, reader: LeafReader, tool: T
         else:
             written[pointer] = _in_mode(leaf, mode)
     if mode == "keep":
-        return {pointer: _kept(value, pointer, shown) for pointer, shown in written.items()}
+        for pointer, leaf in flat.leaves.items():
+            if not isinstance(leaf, Mixed):  # a text with a secret, a folder or an id in it is never in clear
+                written[pointer] = _kept(value, pointer, written[pointer])
     return written
 
 
