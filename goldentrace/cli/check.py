@@ -51,7 +51,7 @@ def check(
     accepted = tuple(read_known(known)) if known is not None else ()
     chosen = project.select(scenarios)
     if project.ci.reason is not None:
-        output.say(f"CI ({project.ci.reason}): goldens are not written")
+        output.say(f"goldens are not written: {project.ci.reason}")
     runs = run_scenarios(project, chosen, output, jobs=jobs or project.loaded.config.jobs)
     failed = {name: no_verdict(name, result) for name, result in runs.items() if isinstance(result, GoldentraceError)}
     options = CompareOptions(allow["allow_incomplete"], allow["allow_narrower"])
@@ -59,6 +59,7 @@ def check(
     traces = compare_scenarios(request, chosen, failed=failed)
     report = Report("check", traces, fail_on or project.loaded.config.fail_on, project.loaded.path)
     report.notes += all_notes(request)
+    report.can_accept = project.can_accept
     if {output.format, *(name for name, _ in output.reports)} & {"json", "jsonl"}:  # people read them on stderr
         for name, result in runs.items():
             if not isinstance(result, GoldentraceError):

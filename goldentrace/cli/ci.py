@@ -24,8 +24,8 @@ class Ci:
         """Refuse to write under goldens in CI. what: what was to be done. Raises: ConfigError."""
         if self.reason is not None and not self.may_write:
             raise ConfigError(
-                f"{what}: not in CI ({self.reason})",
-                next_step="do it on your machine and commit the result, or pass --write-in-ci",
+                f"not written: {self.reason} ({what} in CI)",
+                next_step="--write-in-ci writes all the same; better: do it on your machine and commit the result",
             )
 
 
@@ -33,7 +33,7 @@ def find_ci(*, is_forced: bool = False, may_write: bool = False, environ: Mappin
     """Return whether this is CI, by the option or by the known variables."""
     environ = os.environ if environ is None else environ
     if is_forced:
-        return Ci("--ci", may_write)
+        return Ci("--ci is given", may_write)
     for name in VARIABLES:
         if environ.get(name, "").strip().lower() not in _NO:
             return Ci(f"{name} is set", may_write)

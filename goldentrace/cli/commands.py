@@ -119,6 +119,9 @@ def run_command(arguments: list[str]) -> Any:
         raise KeyboardInterrupt from None
     except click.exceptions.NoSuchOption as error:
         raise _wrong_option(error) from None
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help())
+        return NO_VERDICT
     except click.UsageError as error:
         raise ConfigError(_one_clause(error.format_message()), next_step=_try_help(error.ctx)) from None
     except click.ClickException as error:

@@ -39,9 +39,10 @@ def diff(
     else:
         traces = compare_scenarios(request, project.select(sides))
         if project.ci.reason is not None:
-            output.say(f"CI ({project.ci.reason}): goldens are not written")
+            output.say(f"goldens are not written: {project.ci.reason}")
     report = Report("diff", traces, fail_on or project.loaded.config.fail_on, project.loaded.path)
     report.notes += all_notes(request)
+    report.can_accept = project.can_accept
     return output.write(report)
 
 

@@ -40,6 +40,8 @@ def init(project: Project, output: Output, *, with_ci: bool) -> int:
         output.put_json({"command": "init", "files": [dict(zip(("path", "status"), row, strict=True)) for row in rows]})
         return OK
     output.put_lines(f"{status}  {path}" for path, status in rows)
+    if with_ci and rows[-1][1] == "written":
+        output.say(f"{rows[-1][0]}: say in its step `Install goldentrace` where goldentrace comes from")
     if is_fresh:
         output.say("next: goldentrace record example && goldentrace check")
     return OK

@@ -5,6 +5,7 @@ called in. Must not know any command.
 """
 
 import fnmatch
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,14 @@ class Project:
         declared = self.loaded.config.scenarios
         if not declared:
             where = Where(self.loaded.path) if self.loaded.path is not None else None
+            goldens = self._golden_files()
+            if goldens:
+                counted = f"{len(goldens)} golden{'s' if len(goldens) > 1 else ''} under {self.layout.goldens}/"
+                command = shlex.join(["goldentrace", "diff", goldens[0], "NEW_FILE"])
+                raise ConfigError(
+                    f"no scenario, but {counted}", where=where,
+                    next_step=f"compare one with a file: {command}\nor give it a scenario in {CONFIG_NAME}",
+                )  # fmt: skip
             raise ConfigError("no scenario: nothing to do", where=where, next_step=self._first_step())
         chosen: set[str] = set()
         for pattern in names:
@@ -64,6 +73,16 @@ class Project:
                 raise self.unknown(pattern)
             chosen |= found
         return [Chosen(name, scenario) for name, scenario in declared.items() if not names or name in chosen]
+
+    def _golden_files(self) -> list[str]:
+        """The goldens on disk, as people are to read their paths, sorted."""
+        folder = self.layout.goldens_folder
+        return sorted(self.shown(path) for path in folder.rglob("*.jsonl")) if folder.is_dir() else []
+
+    @property
+    def can_accept(self) -> bool:
+        """Will a pending golden outlive this command? In CI only where it is kept with --artifacts."""
+        return self.ci.reason is None or self.ci.may_write or self.layout.artifacts is not None
 
     def is_meant(self, pattern: str) -> bool:
         """Does a name, suite or pattern select any scenario?"""

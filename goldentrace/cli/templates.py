@@ -91,8 +91,14 @@ jobs:
       - uses: actions/checkout@v4
       - uses: actions/setup-python@v5
         with: {python-version: "3.12"}
-      - run: pip install goldentrace
-      - run: goldentrace check --artifacts goldentrace-artifacts --report "markdown=$GITHUB_STEP_SUMMARY"
+      - name: Install goldentrace
+        # Say where goldentrace comes from: a checkout or a wheel in this repository, or a name in your package index.
+        env: {GOLDENTRACE: ./vendor/goldentrace}
+        run: python -m pip install "$GOLDENTRACE"
+      - name: Install what the agent needs
+        run: if [ -f requirements.txt ]; then python -m pip install -r requirements.txt; fi
+      - name: Check
+        run: goldentrace check --artifacts goldentrace-artifacts --report "markdown=$GITHUB_STEP_SUMMARY"
       - uses: actions/upload-artifact@v4
         if: always()
         with: {name: goldentrace, path: goldentrace-artifacts, include-hidden-files: true}

@@ -67,6 +67,8 @@ class Report:
     fail_on: Severity = "error"
     config_path: str | None = None
     notes: list[str] = field(default_factory=list)
+    can_accept: bool = True
+    """Are the pending goldens still there when the report is read? In CI often not."""
 
     @property
     def exit_code(self) -> int:

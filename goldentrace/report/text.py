@@ -338,8 +338,8 @@ def _add_start(page: Page, first: Change, changed: list[TraceReport], *, is_suit
 
 def _is_pending(trace: TraceReport, report: Report) -> bool:
     """Has the comparison left a pending golden? Only a scenario's own run does, not two files that were named."""
-    is_own_run = report.command != "record" and ".goldentrace" in (trace.candidate_path or "").split("/")
-    return is_own_run and _word(trace, report) == "CHANGED"
+    is_own_run = ".goldentrace" in (trace.candidate_path or "").split("/")
+    return is_own_run and report.command != "record" and report.can_accept and _word(trace, report) == "CHANGED"
 
 
 def _is_recorded(trace: TraceReport, report: Report) -> bool:
