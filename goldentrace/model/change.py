@@ -63,6 +63,8 @@ class Change:
     caused_by: "Change | None" = None
     hint: str | None = None
     waits: tuple[JudgedWait, ...] = ()
+    golden_values: dict[str, Any] = field(default_factory=dict)
+    """Pointer -> the golden's value, where it is known on this machine; for display alone."""
 
     @property
     def is_root(self) -> bool:

@@ -19,6 +19,9 @@ MAX_ARGUMENTS: Final = 4
 SETTING: Final = "add to the profile: "
 """What a hint says before a line of YAML, which then stands on a line of its own."""
 
+EXPLAINED: Final = "explained by "
+"""How the reason of a finding begins that a change accounts for: nobody accepted it."""
+
 _VALUES: Final = {"GT101", "GT108", "GT109"}
 _STEPS: Final = {"GT201", "GT202", "GT203", "GT204", "GT205", "GT206", "GT301", "GT302"}
 _WAITS: Final = {"GT401", "GT402", "GT403", "GT404", "GT206"}
@@ -216,7 +219,8 @@ def add_finding(page: Page, finding: Finding, path: str) -> None:
     if finding.actual is not None:
         page.line(("  +    ", "+"), (page.fit(shown(finding.actual), 7), "+"))
     if finding.accepted is not None:
-        page.wrapped(f"accepted: {finding.accepted}", style="dim")
+        is_explained = finding.accepted.startswith(EXPLAINED)
+        page.wrapped(finding.accepted if is_explained else f"accepted: {finding.accepted}", style="dim")
 
 
 def _without(message: str, labels: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ from goldentrace.model.finding import Finding
 from goldentrace.model.report import Report, TraceReport
 from goldentrace.report.json_document import MISSING, subjects
 from goldentrace.report.sanitise import terminal
-from goldentrace.report.view import subject
+from goldentrace.report.view import full_message, subject
 
 _MAX_MESSAGE = 400
 
@@ -47,7 +47,7 @@ def _change_line(change: Change, trace: TraceReport, place: str) -> str:
         place, line = trace.candidate_path, f":{change.candidate_line}"
     else:
         line = f":{change.golden_line}" if change.golden_line is not None else ""
-    message = change.message
+    message = full_message(change)
     if change.label is not None and not message.startswith((change.label, change.tool_name or change.label)):
         message = f"{subject(change)}: {message}"
     cause = change.caused_by

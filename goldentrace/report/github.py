@@ -14,6 +14,7 @@ from goldentrace.report import text
 from goldentrace.report.json_document import counted
 from goldentrace.report.places import Place, place_of, problem_place, why_no_verdict
 from goldentrace.report.sanitise import github_data, github_property
+from goldentrace.report.view import full_message
 
 MAX_ANNOTATIONS: Final = 9
 _LEVELS: Final = {"error": "error", "warning": "warning", "note": "notice"}
@@ -48,7 +49,8 @@ def _worst(trace: TraceReport) -> tuple[int, str] | None:
 
 def _annotation(subject: Change | Finding, trace: TraceReport, more: int) -> str:
     title = f"{trace.name}: {subject.code} {subject.name}"
-    message = subject.message + (f"\n{more} more in this trace" if more else "")
+    message = full_message(subject) if isinstance(subject, Change) else subject.message
+    message += f"\n{more} more in this trace" if more else ""
     return _command(_LEVELS[subject.severity], place_of(subject, trace), title, message)
 
 

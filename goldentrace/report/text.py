@@ -12,7 +12,7 @@ from goldentrace.model.change import Change, Comparison
 from goldentrace.model.finding import Finding, LintResult
 from goldentrace.model.profile import SEVERITIES
 from goldentrace.model.report import Report, TraceReport
-from goldentrace.report.block import SETTING, add_change, add_finding
+from goldentrace.report.block import EXPLAINED, SETTING, add_change, add_finding
 from goldentrace.report.cells import command_lines, measure
 from goldentrace.report.json_document import MISSING, count_events, counted, next_command, summary
 from goldentrace.report.page import Page, table
@@ -177,18 +177,31 @@ def _add_lint(page: Page, lint: LintResult, *, is_full: bool, is_alone: bool) ->
             add_finding(page, finding, lint.path)
     if accepted and not is_full:
         page.blank()
-        page.line(("  " + f"{plural(len(accepted), 'accepted finding')} (-v shows them)", "dim"))
+        _add_accepted(page, [finding.accepted or "" for finding in accepted])
     if lint.could_not_check or is_full or is_alone:
         page.blank()
-        add_coverage_of_rules(page, lint)
+        add_coverage_of_rules(page, lint, is_full=is_full)
     for note in lint.notes:
         page.wrapped(note, indent=8, style="dim", first="  note: ")
 
 
-def add_coverage_of_rules(page: Page, lint: LintResult) -> None:
-    """Add how many rules ran, and per reason which could not: a rule never passes in silence."""
+def _add_accepted(page: Page, reasons: list[str]) -> None:
+    """Add how many findings are not shown: accepted by somebody, or accounted for by a change."""
+    codes = [reason.removeprefix(EXPLAINED).split(" ")[0] for reason in reasons if reason.startswith(EXPLAINED)]
+    if codes:
+        causes = ", ".join(sorted(set(codes)))
+        page.line(("  " + f"{plural(len(codes), 'finding')} explained by {causes} (-v shows more)", "dim"))
+    if len(codes) < len(reasons):
+        page.line(("  " + f"{plural(len(reasons) - len(codes), 'accepted finding')} (-v shows them)", "dim"))
+
+
+def add_coverage_of_rules(page: Page, lint: LintResult, *, is_full: bool) -> None:
+    """Add how many rules ran and, in full, per reason which could not: a rule never passes in silence."""
     total = len(lint.checked) + len(lint.could_not_check)
-    page.line(f"  {len(lint.checked)} of {plural(total, 'rule')} checked")
+    why = " (-v: why not the others)" if lint.could_not_check and not is_full else ""
+    page.line(f"  {len(lint.checked)} of {plural(total, 'rule')} checked{why}")
+    if not is_full:
+        return
     by_reason: dict[str, list[str]] = {}
     for code, why in sorted(lint.could_not_check.items()):
         by_reason.setdefault(why, []).append(code)

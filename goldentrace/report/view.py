@@ -9,6 +9,7 @@ from goldentrace.model.change import Change, Comparison
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import LeafMap, Operation
 from goldentrace.report.rows import Row, operation_row
+from goldentrace.report.values import shown
 
 CONTEXT: int = 3
 """Lines of context before and after a change, as a diff has them."""
@@ -72,10 +73,10 @@ class View:
         changes = self.changed.get(place, [])
         codes = {change.code for change in changes}
         if one is None or other is None:
-            shown = one or other
-            assert shown is not None, "a pair has at least one side"
-            row = operation_row(shown, "-" if other is None else "+", is_short=is_short)
-            return [row if other is None else Row(row.symbol, new_name(shown), row.offset, row.words)]
+            only = one or other
+            assert only is not None, "a pair has at least one side"
+            row = operation_row(only, "-" if other is None else "+", is_short=is_short)
+            return [row if other is None else Row(row.symbol, new_name(only), row.offset, row.words)]
         if codes & {"GT105", "GT602"}:
             before, now = operation_row(one, "-", is_short=is_short), operation_row(other, "+", is_short=is_short)
             return [before, Row("+", new_name(other), now.offset, now.words)]
@@ -92,8 +93,12 @@ class View:
         """Return a leaf of the arguments on both sides: the value where it is known, else as it is written."""
         attempt = change.attempt or 1
         comparison = self.comparison
+        if pointer in change.golden_values:
+            golden: object = change.golden_values[pointer]
+        else:
+            golden = _leaf(comparison.golden, change.golden_index, pointer, attempt)
         return (
-            _leaf(comparison.golden, change.golden_index, pointer, attempt),
+            golden,
             _leaf(comparison.candidate, change.candidate_index, pointer, attempt),
         )
 
@@ -132,6 +137,23 @@ def subject(change: Change) -> str:
     if change.golden_index is None and change.candidate_index is not None:
         return f"{change.label.rpartition('#')[0]} (new)"
     return change.label
+
+
+_WITH_VALUES = ("GT101", "GT108", "GT109")
+MAX_VALUE_CHARS: int = 60
+"""Of each value in a message of one line."""
+
+
+def full_message(change: Change) -> str:
+    """Return the message with the first values that differ, for formats of one line: `…: 4999 -> 49990`."""
+    if change.code not in _WITH_VALUES or (change.expected is None and change.actual is None):
+        return change.message
+    pointer = f"{change.pointers[0]} " if len(change.pointers) > 1 else ""
+    return f"{change.message}: {pointer}{_cut(shown(change.expected))} -> {_cut(shown(change.actual))}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_VALUE_CHARS else text[: MAX_VALUE_CHARS - 3] + "..."
 
 
 def short_message(change: Change) -> str:

@@ -25,6 +25,10 @@ MAX_FILE_BYTES: Final = 512 << 10
 MAX_PER_RUN: Final = 5_000
 """A display shows what a person reads: longer values and the tail of huge runs are not kept. 16 files, 8 MB in all."""
 
+MAX_SHOWN: Final = 8
+"""Arguments of one change that are looked up: more are not shown anywhere."""
+_CODES_WITH_ARGUMENTS: Final = frozenset({"GT101", "GT103"})
+
 _DIGEST: Final = re.compile(r"[a-z]+(?:\[\d+\])? h:([0-9a-f]{12})")
 """A written leaf without placeholders."""
 
@@ -131,6 +135,22 @@ def show_values(comparison: Comparison, store: ValueStore | None) -> None:
             is_there, value = _known(comparison, change, store)
             if is_there:
                 change.expected = value
+        if store is not None and change.code in _CODES_WITH_ARGUMENTS:
+            change.golden_values = _golden_values(comparison, change, store)
+
+
+def _golden_values(comparison: Comparison, change: Change, store: ValueStore) -> dict[str, Any]:
+    """The arguments of the golden's call that are remembered, as many as a report shows."""
+    if comparison.golden.payloads is not None or change.golden_index is None or change.attempt:
+        return {}
+    leaves = comparison.golden.operations[change.golden_index].args
+    found: dict[str, Any] = {}
+    for pointer in (change.pointers or tuple(leaves))[:MAX_SHOWN]:
+        leaf = leaves.get(pointer)
+        is_there, value = store.find(leaf) if isinstance(leaf, str) else (False, None)
+        if is_there:
+            found[pointer] = value
+    return found
 
 
 def _known(comparison: Comparison, change: Change, store: ValueStore | None) -> tuple[bool, Any]:

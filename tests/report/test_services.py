@@ -54,7 +54,7 @@ def many(count: int) -> Report:
 def test_an_annotation_points_at_the_line_of_the_golden() -> None:
     assert annotations(scene("argument_changed")) == (
         "::error file=goldens/shop/refund.jsonl,line=12,title=refund%3A GT101 argument-changed::"
-        "refund#1: argument /amount differs\n"
+        "refund#1: argument /amount differs: float h:ddd03f95ebd4 -> 499.99\n"
     )
 
 

@@ -165,7 +165,8 @@ def test_lint_is_a_report_of_its_own() -> None:
     assert lint is not None
     text = render_lint([lint])
     assert "    runs/refund.jsonl:6  charge#1\n    runs/refund.jsonl:8  charge#2\n" in text
-    assert "could not check: GT1004, GT1101: results are not recorded" in text
+    assert "5 of 8 rules checked (-v: why not the others)" in text
+    assert "could not check: GT1004, GT1101: results are not recorded" in render_lint([lint], verbosity=1)
     assert text.endswith("structural defect (exit 2)\n  explain  goldentrace explain GT1001\n")
     both = render_lint([lint, LintResult("other.jsonl", [], ("GT1001",))], verbosity=1)
     assert "CLEAN    other.jsonl" in both

@@ -241,5 +241,6 @@ def test_a_huge_failure_is_cut_in_junit_and_markdown() -> None:
 def test_rules_that_ran_beside_a_comparison_are_shown_with_it() -> None:
     trace = scenes.argument_changed()
     trace.lint = LintResult("runs/refund.jsonl", [], ("GT1001",), {"GT1003": "access of fetch is not declared"})
-    text = render(Report("check", [trace]), "text")
+    assert "1 of 2 rules checked (-v: why not the others)\n" in render(Report("check", [trace]), "text")
+    text = render(Report("check", [trace]), "text", verbosity=1)
     assert "1 of 2 rules checked\n  could not check: GT1003: access of fetch is not declared" in text
