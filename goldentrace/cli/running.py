@@ -5,13 +5,16 @@ Must not judge a run.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from goldentrace.cli.output import Output
 from goldentrace.cli.project import Chosen, Project
 from goldentrace.codec.config import split_command
 from goldentrace.errors import ConfigError, GoldentraceError
 from goldentrace.model.pointer import escape
+
+SHELL_WORDS: Final = frozenset({"|", "||", "&&", ";", "&", ">", ">>", "<", "2>", "2>&1"})
+"""Words that only a shell gives a meaning to."""
 
 if TYPE_CHECKING:
     from goldentrace.runner.job import Job, RunResult
@@ -74,6 +77,12 @@ def run_scenarios(
     plan = [job_of(project, one, command) for one in chosen]
     for job in plan:
         project.layout.make_room(job.trace)
+        marks = [word for word in job.command if word in SHELL_WORDS]
+        if marks:
+            output.say(
+                f"{job.name}: note: no shell reads the command, so {marks[0]!r} is passed on as a word; "
+                "where a shell is meant, write: sh -c '…'"
+            )
     for job, result in run_jobs(plan, count=jobs, on_look=_follower(output) if command else None):
         runs[job.name] = result
         if on_end is not None:

@@ -1,5 +1,6 @@
 """`goldentrace show`: the timeline of one trace, with what the rules found and where it stopped."""
 
+import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +14,7 @@ from goldentrace.cli.output import Output
 from goldentrace.cli.project import Project
 from goldentrace.cli.terminal import is_colored, width_of
 from goldentrace.codec.golden_lines import golden_lines
+from goldentrace.errors import ConfigError
 from goldentrace.exitcodes import OK
 from goldentrace.model.finding import Finding
 from goldentrace.model.normal import NormalTrace
@@ -34,8 +36,10 @@ def show(file: str, project: Project, reading: Reading, output: Output, *, follo
 
     What the rules find in a trace stands below the events concerned (not with --follow); of a run that stopped the last
     line says in or after which call, and by which limit. FILE: a golden or a trace of any known format, - for standard
-    input. An incomplete recording is shown as far as it goes, and says so.
+    input, or the name of a scenario: its latest run, else its golden. An incomplete recording is shown as far as it
+    goes, and says so.
     """
+    file = _file_of(file, project)
     side = read_side(file, reading)
     if output.format == "json":
         output.put_json(_as_json(side, project))
@@ -51,6 +55,21 @@ def show(file: str, project: Project, reading: Reading, output: Output, *, follo
             output.put(_what_is_new(shown, longer))
             shown = longer
     return OK
+
+
+def _file_of(name: str, project: Project) -> str:
+    """The file that is meant: one of that name, else the latest run of that scenario, else its golden."""
+    if name == "-" or os.path.lexists(name):
+        return name
+    try:
+        chosen = project.choose(name)
+    except ConfigError:
+        return name  # no name of a scenario: whoever opens it says that it is not there
+    layout = project.layout
+    for path in (layout.candidate(chosen.name, chosen.suite), layout.golden(chosen.name, chosen.suite)):
+        if path.exists():
+            return project.shown(path)
+    return name
 
 
 def _timeline(side: Side, project: Project, output: Output, *, has_findings: bool) -> str:

@@ -9,7 +9,7 @@ trace_end, invalid UTF-8, NaN, a NUL run, a gap in `seq`, a wrong checksum. This
 import hashlib
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Raw
@@ -240,11 +240,28 @@ def _wrong_field(error: msgspec.ValidationError, where: Where, kind: str) -> Inp
     found = _FIELD_IN_MESSAGE.search(str(error))
     text = _FIELD_IN_MESSAGE.sub("", str(error))
     pointer = found["pointer"] if found else "$"
+    choices = _choices(kind, pointer) if "enum" in text else []
+    listed = f": one of {', '.join(choices)}" if choices else ""
     return InputError(
-        f"not a valid {kind} event: {text[:1].lower()}{text[1:]}",
+        f"not a valid {kind} event: {text[:1].lower()}{text[1:]}{listed}",
         where=Where(where.path, where.line, pointer),
         next_step="`goldentrace schema trace` prints what each event holds",
     )
+
+
+def _choices(kind: str, pointer: str) -> list[str]:
+    """What a field of an event may be, where it is one of a few words."""
+    event = EVENT_TYPES.get(kind)
+    fields = msgspec.structs.fields(event) if event is not None else ()
+    types = [field.type for field in fields if f"$.{field.encode_name}" == pointer]
+    words: list[str] = []
+    while types:
+        one = types.pop()
+        if get_origin(one) is Literal:
+            words += [str(word) for word in get_args(one)]
+        else:
+            types += get_args(one)
+    return words
 
 
 def _checked(
