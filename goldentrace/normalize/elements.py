@@ -91,7 +91,8 @@ class ResultDocument:
         """Return the ids at a named place of this result, none where the place is gone."""
         is_key = name.endswith("#key")
         plain = name.removesuffix("#key")
-        found = self._at(plain, is_key=is_key)
+        is_pointer = not plain or plain.startswith("/")  # `~2` is the second id of a result that is one string
+        found = self._at(plain, is_key=is_key) if is_pointer else ()
         if found:
             return found
         nth = _NTH.search(plain)

@@ -175,3 +175,9 @@ def test_a_reduced_name_holds_the_digest_alone() -> None:
     assert reduce_name("/list/{3:0a1b2c}/id") == "/list/{0a1b2c}/id"
     assert reduce_name("/list/{3}/id") == "/list/3/id"
     assert reduce_name("/list/3/id") == "/list/3/id"
+
+
+def test_the_nth_id_of_a_result_that_is_one_string_is_that_one() -> None:
+    found = document(f"made {U1} and {U2}")
+    assert found.places({H1, H2}) == {H1: "~1", H2: "~2"}
+    assert [found.ids_at(name) for name in ("~1", "~2", "~3", "")] == [(H1,), (H2,), (), (H1, H2)]
