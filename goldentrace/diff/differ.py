@@ -225,14 +225,14 @@ def _running(count: int, marked: set[int]) -> list[int]:
 def reading_pairs(alignment: Alignment, golden: int, candidate: int) -> list[tuple[int | None, int | None]]:
     """Return all operations in the golden's order, each added one behind the pair that it follows in the candidate."""
     taken = {c: g for g, (c, _) in alignment.pairs.items()}
-    waiting = [c for c in range(candidate) if c not in taken]
     order: list[tuple[int | None, int | None]] = []
     following: dict[int, list[int]] = {}
-    for c in waiting:
-        before = c - 1
-        while before >= 0 and before not in taken:
-            before -= 1
-        following.setdefault(before, []).append(c)
+    before = -1
+    for c in range(candidate):
+        if c in taken:
+            before = c
+        else:
+            following.setdefault(before, []).append(c)
     order.extend((None, c) for c in following.get(-1, []))
     for g in range(golden):
         pair = alignment.pairs.get(g)
