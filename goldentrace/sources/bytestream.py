@@ -104,12 +104,12 @@ def open_bounded(name: str, opener: Opener, max_bytes: int, on_progress: Progres
             stream = gzip.GzipFile(fileobj=raw, mode="rb")  # type: ignore[assignment]
         elif magic == _ZSTD:
             stream = _open_zstd(raw, name)
+        bounded = io.BufferedReader(_Bounded(stream, raw, name, max_bytes, on_progress), BLOCK_BYTES)
+        if guard(name, bounded.peek, len(_BOM))[: len(_BOM)] == _BOM:  # the first bytes may be damaged
+            bounded.read(len(_BOM))
     except BaseException:
         raw.close()
         raise
-    bounded = io.BufferedReader(_Bounded(stream, raw, name, max_bytes, on_progress), BLOCK_BYTES)
-    if guard(name, bounded.peek, len(_BOM))[: len(_BOM)] == _BOM:
-        bounded.read(len(_BOM))
     return bounded
 
 

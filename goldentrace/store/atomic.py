@@ -26,10 +26,14 @@ NEW_FILE_MODE: Final = 0o666
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that every reader, also after a crash, sees the old content or the new one.
 
-    The mode of an existing file is kept, a symbolic link is followed and stays. Temporary file: same folder, removed on
+    The mode of an existing file is kept, a symbolic link is followed and stays; a device or a pipe (`/dev/null`,
+    `/dev/stdout`) is written to, never replaced. Temporary file: same folder, removed on
     failure. Raises: InfrastructureError when the file cannot be written (no folder, no space, no permission).
     """
     target = Path(os.path.realpath(path))
+    if _is_special(target):
+        _write_through(target, data, path)
+        return
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
         try:
@@ -45,6 +49,27 @@ def write_atomically(path: Path, data: bytes) -> None:
             f"cannot write the file: {error.strerror or error}",
             where=Where(str(path)),
             next_step="the old content is untouched; make room or change the permissions, then run the command again",
+        ) from error
+
+
+def _is_special(path: Path) -> bool:
+    """Is it there, and neither a file nor a folder? Replacing a device would take it from the whole machine."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _write_through(target: Path, data: bytes, path: Path) -> None:
+    try:
+        with target.open("wb", buffering=0) as file:
+            view = memoryview(data)
+            while view:
+                view = view[file.write(view) or 0 :]
+    except OSError as error:
+        raise InfrastructureError(
+            f"cannot write: {error.strerror or error}", where=Where(str(path)), next_step="name an ordinary file"
         ) from error
 
 

@@ -226,3 +226,17 @@ def test_a_lock_in_no_folder_is_an_error(tmp_path: Path) -> None:
     lock = tmp_path / "missing" / "lock"
     with pytest.raises(InfrastructureError, match="cannot make the lock file"), hold_lock(lock, purpose="mine"):
         pytest.fail("there is no such folder")
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    """What is no file is never replaced: a rename over a device would take it from the whole machine."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_atomically(pipe, b"some lines\n")
+        assert os.read(reader, 100) == b"some lines\n"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
