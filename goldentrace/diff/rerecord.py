@@ -99,16 +99,29 @@ class _Rerecording:
         )
 
     def _in_turns(self, operations: list[Operation]) -> list[Operation]:
-        """Turns are the candidate's, unless only one side records them: then they are the golden's, as not compared."""
+        """Turns are the candidate's, unless only one side records them: then they are the golden's, as not compared.
+
+        A batch keeps its members: its number is then counted anew within the golden's turn.
+        """
         golden = self.comparison.golden
-        if golden.has_turns == self.comparison.candidate.has_turns:
+        if golden.has_turns == self.comparison.candidate.has_turns or not golden.operations:
             return operations
         turns = {operation.label: operation.turn for operation in golden.operations}
         turn: int | None = None
         placed: list[Operation] = []
+        batches: dict[tuple[object, ...], tuple[int | None, int]] = {}
+        counts: dict[tuple[str, int | None], int] = {}
         for operation in operations:
             turn = turns.get(operation.label, turn)
-            placed.append(msgspec.structs.replace(operation, turn=turn))
+            batch = operation.batch
+            if batch is not None:
+                unit = (operation.agent, operation.turn, batch)
+                if unit not in batches:
+                    place = (operation.agent, turn)
+                    counts[place] = counts.get(place, 0) + 1
+                    batches[unit] = turn, counts[place]
+                turn, batch = batches[unit]
+            placed.append(msgspec.structs.replace(operation, turn=turn, batch=batch))
         return placed
 
     def _step(self, step: object) -> object:

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from goldentrace.match.references import References, Relation
 from goldentrace.match.sequences import FarAligner, align
-from goldentrace.match.siblings import reassign_siblings
+from goldentrace.match.siblings import reassign_children, reassign_siblings
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import Operation
 from goldentrace.model.placeholder import parse_leaf
@@ -81,7 +81,9 @@ def align_operations(
     found = Alignment({g: (c, same) for g, c in first.pairs}, is_exact)
     if len(found.pairs) < max(len(left), len(right)):
         _Leftovers(golden, candidate, references, found, first.pairs).pair()
-        references.to_candidate = {g: c for g, (c, _) in found.pairs.items()}
+    for g, c in reassign_children(golden, candidate, {g: c for g, (c, _) in found.pairs.items()}).items():
+        found.put(g, c, same)
+    references.to_candidate = {g: c for g, (c, _) in found.pairs.items()}
     return found
 
 

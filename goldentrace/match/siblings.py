@@ -3,7 +3,7 @@
 Calls of equal key in one batch are interchangeable, so the assignment is chosen that makes later uses equal, then how
 they ended: the
 golden's operation whose result later calls read is paired with the candidate's of which the paired calls read the
-result.
+result. Equal calls within different calls pair by those.
 """
 
 from collections import defaultdict
@@ -47,6 +47,34 @@ def reassign_siblings(golden: NormalTrace, candidate: NormalTrace, pairs: Pairs)
     return assigned
 
 
+def reassign_children(golden: NormalTrace, candidate: NormalTrace, pairs: dict[int, int]) -> dict[int, int]:
+    """Return the pairs to replace, so that equal calls within different calls pair by the calls that they ran within.
+
+    Children of different calls have no order among each other, so that their order cannot tell which is which.
+    """
+    labels, labels_now = ({o.label: n for n, o in enumerate(side.operations)} for side in (golden, candidate))
+    twins: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for g, c in sorted(pairs.items()):
+        one, other = golden.operations[g], candidate.operations[c]
+        if one.parent is not None and other.parent is not None and one.key == other.key:
+            twins[one.key].append(g)
+    moved: dict[int, int] = {}
+    for members in twins.values():
+        now = {**pairs, **moved}
+        offered: dict[int | None, list[int]] = defaultdict(list)
+        for c in sorted(now[g] for g in members):
+            offered[labels_now.get(candidate.operations[c].parent or "")].append(c)
+        left: list[int] = []
+        for g in members:
+            within = now.get(labels.get(golden.operations[g].parent or "", -1))
+            if within is not None and offered[within]:
+                moved[g] = offered[within].pop(0)
+            else:
+                left.append(g)
+        moved.update(zip(left, sorted(c for rest in offered.values() for c in rest), strict=True))
+    return {g: c for g, c in moved.items() if pairs[g] != c}
+
+
 def _ends(trace: NormalTrace, index: int) -> list[str | None]:
     """How the attempts of an operation ended."""
     return [attempt.status for attempt in trace.operations[index].attempts]
@@ -59,6 +87,8 @@ def _users(trace: NormalTrace, names: dict[int, int]) -> dict[int, _Signature]:
     for n, operation in enumerate(trace.operations):
         if n not in names:
             continue
+        if operation.parent in labels:  # who ran within it uses it too
+            users[labels[operation.parent]].add((names[n], "#parent", ""))
         for pointer, leaf in operation.args.items():
             if isinstance(leaf, str) and "#" in leaf:
                 for reference in parse_leaf(leaf)[1]:
