@@ -207,7 +207,12 @@ def _emit(
     unit: list[int] = []
 
     def flush() -> Iterator[int]:
-        ordered = sorted(unit, key=lambda c: (to_golden.get(c, len(to_golden) + len(operations)), c))
+        ranks = {c: to_golden.get(c, len(to_golden) + len(operations)) for c in unit}
+        if len(unit) > 1:  # whoever names an id by another member's arguments stands behind that member
+            names = {operations[c].label: c for c in unit}
+            for c in sorted(unit):
+                ranks[c] = max([ranks[c], *(ranks[names[label]] for label in _labels_in(operations[c]) & names.keys())])
+        ordered = sorted(unit, key=lambda c: (ranks[c], c))
         yield from ordered
         for c in ordered:
             inner = children.pop(operations[c].label, [])

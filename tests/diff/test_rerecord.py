@@ -3,6 +3,9 @@
 from typing import Any
 
 import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from goldentrace.codec.golden import encode_golden, read_golden
 from goldentrace.diff.differ import as_golden, compare
@@ -168,3 +171,44 @@ def test_turns_that_only_one_side_records_are_no_change_and_batches_stay_apart()
 def test_a_golden_of_a_run_without_calls_takes_the_turns_of_the_new_run() -> None:
     new = again(first(Run()), two_batches(has_turns=True))
     assert new == first(two_batches(has_turns=True))
+
+
+@pytest.mark.parametrize(("before", "now"), [((0, 2), (1, 2)), ((0, 2), (2, 4)), ((0, 3), (1, 3)), ((5, 1), (2, 0))])
+def test_equal_calls_within_calls_that_changed_stay_with_those(before: tuple[int, ...], now: tuple[int, ...]) -> None:
+    def run(numbers: tuple[int, ...]) -> Run:
+        made = Run().turn()
+        for n in numbers:
+            made.call("ask", {"n": n}, id=f"p{n}", status=None, batch="b", access="read")
+        for n in numbers:
+            made.call("inner", {}, parent=f"p{n}", access="read")
+        for n in numbers:
+            made.result(f"p{n}")
+        return made
+
+    again(first(run(before)), run(now))
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.sampled_from(["", "x", "y"]), st.booleans()), max_size=7
+)
+
+
+def rendered(steps: list[tuple[str, int, str, bool]], *, has_turns: bool) -> Run:
+    run = Run()
+    for n, (tool, number, batch, is_turn) in enumerate(steps):
+        if has_turns and (is_turn or not n):
+            run.turn()
+        if number == 3:
+            run.limit(f"limit_{tool}")
+        run.call(tool, {"n": number}, {"id": U[n]}, batch=batch or None, id=f"c{n}")
+        if number == 2:
+            run.call("inner", {"n": number}, parent=f"c{n}")
+    return run
+
+
+@given(STEPS, STEPS, st.booleans())
+def test_whatever_changed_the_new_golden_is_clean_and_stays(before: list[Any], now: list[Any], has_turns: bool) -> None:
+    old = first(rendered(before, has_turns=has_turns))
+    assert again(old, rendered(before, has_turns=has_turns)) == old
+    new = again(old, rendered(now, has_turns=has_turns))
+    assert len(set(labels(new))) == len(labels(new))

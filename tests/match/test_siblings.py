@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from goldentrace.match.siblings import reassign_siblings
+from goldentrace.match.siblings import reassign_children, reassign_siblings
 from goldentrace.model.normal import NormalTrace
 from tests.traces import Run, normal
 
@@ -51,3 +51,21 @@ def test_a_use_by_a_call_that_only_one_side_has_counts_for_nothing() -> None:
     golden, candidate = made((0, 1, 2)), made((1, 0, 2))
     pairs = reassign_siblings(golden, candidate, [(0, 0), (1, 1), (2, 2), (5, 5)])
     assert pairs == [(0, 0), (1, 1), (2, 2), (5, 5)]
+
+
+def test_equal_calls_within_different_calls_pair_by_the_calls_they_ran_within() -> None:
+    def run(*parents: str) -> NormalTrace:
+        made = Run().turn()
+        for name in "pq":
+            made.call(name, {}, id=name, status=None, batch="b")
+        for parent in parents:
+            made.call("inner", {}, parent=parent)
+        return normal(made.result("p").result("q").end())
+
+    golden, candidate = run("p", "q"), run("p", "q")
+    assert [o.label for o in golden.operations] == ["p#1", "q#1", "inner#1", "inner#2"]
+    straight, crossed = {0: 0, 1: 1, 2: 2, 3: 3}, {0: 0, 1: 1, 2: 3, 3: 2}
+    assert reassign_children(golden, candidate, straight) == {}
+    assert reassign_children(golden, candidate, crossed) == {2: 2, 3: 3}
+    assert reassign_children(golden, candidate, {0: 1, 1: 0, 2: 2, 3: 3}) == {2: 3, 3: 2}
+    assert reassign_children(golden, candidate, {2: 2, 3: 3}) == {}
