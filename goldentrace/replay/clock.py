@@ -153,14 +153,16 @@ class VirtualClock:
         detach: Callable[[], None] | None = None
         with contextlib.suppress(RuntimeError):  # no loop runs here
             detach = self.attach(asyncio.get_running_loop())
-        _swap({id(real): virtual for real, virtual in pairs})
+        # Loops on real time keep it before the functions change and until they are back: one that reads the other
+        # time in between would wait for years.
         real_monotonic, loop_time = pairs[_FUNCTIONS.index("monotonic")][0], asyncio.BaseEventLoop.time
         asyncio.BaseEventLoop.time = lambda _loop: real_monotonic()  # type: ignore[method-assign, assignment]
+        _swap({id(real): virtual for real, virtual in pairs})
         try:
             yield self
         finally:
-            asyncio.BaseEventLoop.time = loop_time  # type: ignore[method-assign]
             _swap({id(virtual): real for real, virtual in pairs})
+            asyncio.BaseEventLoop.time = loop_time  # type: ignore[method-assign]
             if detach is not None:
                 detach()
 

@@ -199,6 +199,26 @@ def test_a_loop_in_another_thread_stays_on_real_time() -> None:
     assert seen[0] >= 0.09
 
 
+def test_a_loop_in_another_thread_keeps_real_time_while_clocks_come_and_go() -> None:
+    loop, is_over = asyncio.new_event_loop(), threading.Event()
+    times: list[float] = []
+
+    async def run() -> None:
+        while not is_over.is_set():
+            times.append(loop.time())
+            await asyncio.sleep(0)
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(run()))
+    thread.start()
+    for _ in range(20):
+        with VirtualClock().install():
+            pass
+    is_over.set()
+    thread.join(10)
+    loop.close()
+    assert times == sorted(times)
+
+
 def test_injected_sleep_drives_the_loop_that_calls_it() -> None:
     async def run() -> int:
         clock = VirtualClock()
