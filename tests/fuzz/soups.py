@@ -29,6 +29,7 @@ from goldentrace.model.event import (
     TraceStart,
 )
 from goldentrace.model.trace import Trace
+from goldentrace.normalize.operations import FAILED
 
 UUID = "3b241101-e2bb-4255-8caf-4136c566a962"
 OTHER_UUID = "9f1c2a77-0d3e-4b60-9d3a-5f0e6a7b8c9d"
@@ -126,8 +127,8 @@ def soups(draw: st.DrawFn) -> Trace:
 
 
 def calmed(trace: Trace) -> Trace:
-    """The soup without lone surrogates, with turns as they come, known states, arguments at every attempt, no call within
-    a call of its own batch, and decisions behind the calls that they are about."""
+    """The soup without lone surrogates, with turns as they come, known states, operations of one attempt, no call within
+    another, arguments in an object or list, and decisions behind the calls that they are about."""
     seen: set[str] = set()
     events: list[AnyEvent] = []
     for event in trace.events:
@@ -140,7 +141,12 @@ def calmed(trace: Trace) -> Trace:
                 fields[name] = Raw(b'"calm"')
         if isinstance(event, ToolCall):
             seen.add(event.call_id)
-            fields |= {"parent": None} | ({"args": Raw(b"[]")} if bytes(event.args) in (b"", b"{}") else {})
+            fields |= {"parent": None, "op_id": None}
+            args = bytes(fields.get("args", event.args))
+            if args and args[:1] not in b"{[":
+                fields["args"] = Raw(b"[" + args + b"]")
+        elif isinstance(event, ToolResult):
+            fields["status"] = "ok" if event.status in FAILED else event.status
         elif isinstance(event, Decision) and event.call_id not in seen:
             fields["call_id"] = None
         elif isinstance(event, TraceStart):
