@@ -128,7 +128,7 @@ def soups(draw: st.DrawFn) -> Trace:
 
 def calmed(trace: Trace) -> Trace:
     """The soup without lone surrogates, with turns as they come, known states, operations of one attempt, no call within
-    another, arguments in an object or list, and decisions behind the calls that they are about."""
+    another, arguments in an object or list, no id that the user gave, and decisions behind the calls that they are about."""
     seen: set[str] = set()
     events: list[AnyEvent] = []
     for event in trace.events:
@@ -145,6 +145,8 @@ def calmed(trace: Trace) -> Trace:
             args = bytes(fields.get("args", event.args))
             if args and args[:1] not in b"{[":
                 fields["args"] = Raw(b"[" + args + b"]")
+        elif isinstance(event, Message):
+            fields["text"] = None
         elif isinstance(event, ToolResult):
             fields["status"] = "ok" if event.status in FAILED else event.status
         elif isinstance(event, Decision) and event.call_id not in seen:
