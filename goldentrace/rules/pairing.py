@@ -28,9 +28,9 @@ def pair_results(trace: Trace) -> tuple[dict[int, int], list[int]]:
                 (unmatched if event.call_id in called else early.setdefault(event.call_id, [])).append(index)
                 continue
             place = len(calls) - 1
-            for n in range(len(calls) - 1, -1, -1):
+            for n in range(len(calls) - 1, -1, -1) if event.attempt is not None else ():
                 call = trace.events[calls[n]]
-                if event.attempt is not None and isinstance(call, ToolCall) and call.attempt == event.attempt:
+                if isinstance(call, ToolCall) and call.attempt == event.attempt:
                     place = n
                     break
             pairs[index] = calls.pop(place)
