@@ -1,62 +1,25 @@
-"""Real files that nobody of this project wrote: the importers find as many calls, results and errors as plain counting."""
+"""Real files that nobody of this project wrote: what the importers make of them beyond the counts of tests/corpus/files.yaml."""
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from goldentrace.model.event import ToolCall, ToolResult
+from goldentrace.model.trace import Trace
 from goldentrace.sources.coverage import coverage_table
 from goldentrace.sources.document import Document
-from goldentrace.sources.registry import detect, document_traces, read_traces
-from tests.sources import counting
+from goldentrace.sources.registry import document_traces, read_traces
+from tests.corpus.counting import messages, spans
+from tests.corpus.counting.files import read_list
 
-GROUPS: list[tuple[str, str, Callable[[Path], list[Counter[str]]], int]] = [
-    # (format, files, counter, how many files at least)
-    ("tau-bench", "tau_bench/*.json", counting.tau_bench, 1),
-    ("toolathlon", "toolathlon/*_*.json", counting.toolathlon, 30),
-    ("openai-chat", "rb_style_injected/traces.json", counting.conversations, 1),
-    ("tau2-bench", "redundancybench/airline_5sims_unlabelled.json", counting.simulations, 1),
-    ("tau2-bench", "formats/tau2_bench/*.jsonl", counting.rows, 2),
-    ("openai-responses", "formats/openai_agents_trace/to_input_list.json", counting.input_list, 1),
-    ("anthropic-messages", "formats/anthropic_messages/*.json", counting.sdk_snapshot, 1),
-    ("langchain", "formats/langchain_messages/*.json", counting.langchain, 3),
-    ("pydantic-ai", "formats/pydantic_ai/*.json", counting.pydantic_ai, 1),
-    ("vcr", "formats/openai_chat/*.yaml", counting.cassette, 3),
-    ("vcr", "formats/openai_responses/*.yaml", counting.cassette, 2),
-    ("vcr", "formats/anthropic_messages/*.yaml", counting.cassette, 3),
-]
+SPANS = ("otel-genai", "openinference", "trail", "openai-agents", "openai-agents-state", "langsmith", "langfuse")
 
 
-@pytest.mark.parametrize(("name", "pattern", "count", "at_least"), GROUPS, ids=lambda value: value if isinstance(value, str) else "")
-def test_counts_agree_with_plain_counting(corpus: Path, name: str, pattern: str, count: Callable[[Path], list[Counter[str]]], at_least: int) -> None:
-    paths = sorted(corpus.glob(pattern))
-    assert len(paths) >= at_least
-    for path in paths:
-        found = []
-        for trace in read_traces(path):
-            table = coverage_table(trace)
-            found.append(Counter(calls=table.calls, results=table.results, errors=table.errors))
-            assert trace.format == name
-        expected = count(path)
-        assert [+each for each in found] == [+each for each in expected], path.name
-
-
-def test_every_result_of_a_real_run_has_its_call_before_it(corpus: Path) -> None:
-    paths = [corpus / "tau_bench" / "gpt-4o-airline.json", *sorted(corpus.glob("toolathlon/*_*.json"))]
-    traces = [trace for path in paths for trace in read_traces(path)]
-    assert len(traces) > 200
-    for trace in traces:
-        open_ids: list[str] = []
-        for event in trace.events:
-            if isinstance(event, ToolCall):
-                open_ids.append(event.call_id)
-            elif isinstance(event, ToolResult):
-                open_ids.remove(event.call_id)
-        assert open_ids == []
-        assert trace.notes == ()
+def traces_of_spans(corpus: Path) -> Iterator[Trace]:
+    for name, line in read_list().items():
+        if line.get("format") in SPANS:
+            yield from read_traces(corpus / name)
 
 
 def test_rewards_of_tau_bench_become_outcomes(corpus: Path) -> None:
@@ -80,7 +43,7 @@ def test_labels_of_redundancybench_point_at_calls_and_results(corpus: Path) -> N
 
 def test_values_of_the_ai_sdks_own_snapshots(corpus: Path) -> None:
     counted = Counter[str]()
-    for name, value in counting.snapshot_blocks(corpus / "formats" / "vercel_ai_sdk" / "stream-text.test.ts.snap"):
+    for name, value in messages.snapshot_blocks(corpus / "formats" / "vercel_ai_sdk" / "stream-text.test.ts.snap"):
         text = json.dumps(value)
         calls, results = text.count('"type": "tool-call"'), text.count('"type": "tool-result"')
         if not isinstance(value, list) or not calls:
@@ -98,8 +61,51 @@ def test_a_cassette_without_call_ids_pairs_its_result(corpus: Path) -> None:
     assert "call_ids" in trace.coverage
 
 
-def test_what_is_no_trace_is_no_trace(corpus: Path) -> None:
-    for path in (corpus / "rb_style_injected" / "annotation.json", corpus / "toolathlon" / "MANIFEST.json", corpus / "README.md"):
-        if path.exists():
-            with pytest.raises(Exception, match="no known format"):
-                detect(Document.of(path.read_bytes(), path.name))
+def test_spans_in_the_ai_sdks_own_snapshots(corpus: Path) -> None:
+    seen = 0
+    path = corpus / "formats" / "vercel_ai_sdk" / "legacy-open-telemetry.test.ts.snap"
+    for name, found in spans.vercel_blocks(path):
+        tools = [span for span in found if span["name"] == "ai.toolCall"]
+        models = [span for span in found if span["name"].endswith((".doGenerate", ".doStream"))]
+        if not models:
+            continue
+        (trace,) = document_traces(Document.of(json.dumps(found).encode(), name))
+        table = coverage_table(trace)
+        assert (trace.format, table.calls, table.turns) == ("otel-genai", len(tools), len(models)), name
+        seen += len(tools)
+    assert seen >= 4
+
+
+def test_events_of_a_real_trace_stand_in_the_order_of_time(corpus: Path) -> None:
+    """A call and its result never go back; a response may stand where its request began (see stepcalls)."""
+    for trace in traces_of_spans(corpus):
+        times = [event.ts for event in trace.events if isinstance(event, (ToolCall, ToolResult)) and event.ts is not None]
+        assert times == sorted(times), trace.path
+        started = {event.call_id: event.ts for event in trace.calls()}
+        assert all((event.ts or "~") >= (started[event.call_id] or "") for event in trace.results()), trace.path
+
+
+def test_hidden_reasoning_is_in_no_real_trace_of_spans(corpus: Path) -> None:
+    for trace in traces_of_spans(corpus):
+        for event in trace.events:
+            extra = json.dumps(event.extra or {})
+            assert '"reasoning_content"' not in extra
+            assert '"thinking"' not in extra
+
+
+def test_usage_of_real_sessions_counts_once(corpus: Path) -> None:
+    """27 rows of 10 responses: 1120 output tokens where each row is counted, 833 where each response is."""
+    (trace,) = read_traces(corpus / "formats" / "claude_code" / "full-session.jsonl")
+    usage = [event.usage for event in trace.events if hasattr(event, "usage") and event.usage is not None]
+    assert len(usage) == 10
+    assert sum(each.output_tokens or 0 for each in usage) == 833
+
+
+def test_calls_of_real_rollouts_take_the_time_that_is_recorded(corpus: Path) -> None:
+    recorded, lasting = 0, []
+    for path in corpus.glob("formats/codex/rollout-*.jsonl"):
+        recorded += path.read_text().count('\\"duration_seconds\\":')
+        for trace in read_traces(path):
+            lasting += [event.extra["duration_ms"] for event in trace.results() if event.extra and "duration_ms" in event.extra]
+    assert len(lasting) == recorded > 150
+    assert max(lasting) > 1000

@@ -1,13 +1,13 @@
-"""Counts of calls, results and errors in real files of spans by plain code that shares nothing with the importers.
+"""Counts of calls, results and errors in files of spans, by plain code that shares nothing with the importers.
 
-A call is a span of a tool, and a call in a response that no span of a tool ran. Each function walks one format as its
-reference describes it, with nothing but the standard library.
+Only the standard library and a parquet reader. A call is a span of a tool, and a call in a response that no span of a tool
+ran. Each function walks one format as its reference describes it, and returns one Counter a run, in the order of the file.
 """
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,9 @@ def plain(value: dict[str, Any]) -> Any:
 def otlp_spans(path: Path) -> Iterator[tuple[str, str, dict[str, Any], int]]:
     """(trace, name, attributes, status code)"""
     text = path.read_text()
-    documents = [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else [json.loads(text)]
+    documents = (
+        [json.loads(line) for line in text.split("\n") if line] if path.suffix == ".jsonl" else [json.loads(text)]
+    )
     for document in documents:
         for resource in document["resourceSpans"]:
             for scope in resource["scopeSpans"]:
@@ -63,15 +65,18 @@ def flat_openinference(path: Path) -> list[Counter[str]]:
         span for span in spans
         if (span.get("attributes") or {}).get("openinference.span.kind") == "TOOL" or span.get("span_kind") == "TOOL"
     ]  # fmt: skip
-    outputs = [str((span.get("attributes") or span).get("output.value", span.get("attributes.output.value"))) for span in tools]
+    outputs = [
+        str((span.get("attributes") or span).get("output.value", span.get("attributes.output.value"))) for span in tools
+    ]
     failed = sum(
-        span["status_code"] == "ERROR" or '"status": "error"' in output for span, output in zip(tools, outputs, strict=True)
+        span["status_code"] == "ERROR" or '"status": "error"' in output
+        for span, output in zip(tools, outputs, strict=True)
     )
     return [counts(len(tools), len(tools), failed)]
 
 
 def agents_sdk(path: Path) -> list[Counter[str]]:
-    spans = [json.loads(line) for line in path.read_text().splitlines()]
+    spans = [json.loads(line) for line in path.read_text().split("\n") if line]
     tools = [span for span in spans if span.get("span_data", {}).get("type") in ("function", "handoff")]
     return [counts(len(tools), len(tools), sum(span["error"] is not None for span in tools))]
 
@@ -90,7 +95,11 @@ def runs_within(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def langsmith(path: Path) -> list[Counter[str]]:
     """Exports only: one trace in each of these files."""
     text = path.read_text()
-    runs = [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else list(runs_within(json.loads(text)))
+    runs = (
+        [json.loads(line) for line in text.split("\n") if line]
+        if path.suffix == ".jsonl"
+        else list(runs_within(json.loads(text)))
+    )
     tools = [run for run in runs if run.get("run_type") == "tool"]
     return [counts(len(tools), len(tools), sum(bool(run.get("error")) for run in tools))]
 
@@ -109,33 +118,41 @@ def is_tool_message(output: Any) -> bool:
 def langfuse(path: Path) -> list[Counter[str]]:
     """Observations of the type TOOL, and those spans of an older SDK whose output is a tool message."""
     observations = json.loads(path.read_text())["observations"]
-    tools = [each for each in observations if each["type"] == "TOOL" or (each["type"] == "SPAN" and is_tool_message(each["output"]))]
+    tools = [
+        each
+        for each in observations
+        if each["type"] == "TOOL" or (each["type"] == "SPAN" and is_tool_message(each["output"]))
+    ]
     return [counts(len(tools), len(tools), sum(each["level"] == "ERROR" for each in tools))]
 
 
-def nested(spans: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+ASKED_NAME = re.compile(r"llm\.output_messages\.\d+\.message\.tool_calls\.\d+\.tool_call\.function\.name")
+
+
+def siblings(spans: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    yield spans
     for span in spans:
-        yield span
-        yield from nested(span["child_spans"])
+        yield from siblings(span["child_spans"])
 
 
 def trail(path: Path) -> list[Counter[str]]:
-    """Per row that holds a trace: the tools' spans, and the one call in a response that no span ran.
-
-    Which that is was read in the file: `call_sub2` (final_answer of the helper), `mystery`, `call_pair2`.
-    """
+    """Per row that holds a trace, and per step in it: a tool's calls are those its response asks for, or its spans, if more."""
     from pyarrow import parquet
 
     found = []
     for text in parquet.read_table(path)["trace"].to_pylist():
         if not text.startswith("{"):
             continue
-        assert sum(text.count(name) for name in ("call_sub2", '"mystery"', "call_pair2")) == 1
-        tools = [
-            span for span in nested(json.loads(text)["spans"])
-            if span["span_attributes"].get("openinference.span.kind") == "TOOL"
-        ]  # fmt: skip
-        found.append(counts(len(tools) + 1, len(tools), sum(span["status_code"] == "Error" for span in tools)))
+        of_trace: Counter[str] = Counter()
+        for step in siblings(json.loads(text)["spans"]):
+            given = [(span["span_attributes"], span["status_code"]) for span in step]
+            asked = Counter(value for each, _ in given for key, value in each.items() if ASKED_NAME.fullmatch(key))
+            ran = [
+                (each["tool.name"], status) for each, status in given if each.get("openinference.span.kind") == "TOOL"
+            ]
+            calls = asked | Counter(name for name, _ in ran)
+            of_trace += counts(calls.total(), len(ran), sum(status == "Error" for _, status in ran))
+        found.append(of_trace)
     return found
 
 

@@ -1,6 +1,7 @@
-"""Counts of calls, results and errors in raw files by plain code that shares nothing with the importers.
+"""Counts of calls, results and errors in files of message lists, by plain code that shares nothing with the importers.
 
-Only the standard library and a YAML parser: each function walks one format as its reference describes it.
+Only the standard library and a YAML parser: each function walks one format as its reference describes it, and returns one
+Counter a run, in the order of the file.
 """
 
 import gzip
@@ -13,8 +14,11 @@ from typing import Any
 
 import yaml
 
+BLOCK_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+
 
 def chat(messages: Iterable[dict[str, Any]]) -> Counter[str]:
+    """Calls of the assistant and of the simulated user; the word of a tool message counts, its text does not."""
     found: Counter[str] = Counter()
     for message in messages:
         found["calls"] += len(message.get("tool_calls") or [])
@@ -41,7 +45,7 @@ def conversations(path: Path) -> list[Counter[str]]:
 
 
 def rows(path: Path) -> list[Counter[str]]:
-    return [chat(json.loads(line)["messages"]) for line in path.read_text().splitlines()]
+    return [chat(json.loads(line)["messages"]) for line in path.read_text().split("\n") if line]
 
 
 def responses_items(items: Iterable[dict[str, Any]]) -> Counter[str]:
@@ -50,6 +54,7 @@ def responses_items(items: Iterable[dict[str, Any]]) -> Counter[str]:
         kind = item.get("type")
         found["calls"] += kind in ("function_call", "mcp_call")
         found["results"] += kind in ("function_call_output", "mcp_call")
+        found["errors"] += kind == "mcp_call" and item.get("error") is not None
     return found
 
 
@@ -57,13 +62,18 @@ def input_list(path: Path) -> list[Counter[str]]:
     return [responses_items(json.loads(path.read_text()))]
 
 
-def anthropic_blocks(contents: Iterable[Any]) -> Counter[str]:
+def blocks(contents: Iterable[Any]) -> Counter[str]:
+    """Blocks of Anthropic's messages; a server's tool says that it failed in the type of its content."""
     found: Counter[str] = Counter()
     for content in contents:
         for block in content if isinstance(content, list) else []:
-            found["calls"] += block["type"] in ("tool_use", "server_tool_use", "mcp_tool_use")
-            found["results"] += block["type"].endswith("tool_result")
-            found["errors"] += block.get("is_error") is True
+            found["calls"] += block["type"] in BLOCK_CALLS
+            if block["type"].endswith("tool_result"):
+                told = block.get("content")
+                found["results"] += 1
+                found["errors"] += block.get("is_error") is True or (
+                    isinstance(told, dict) and told["type"].endswith("_error")
+                )
     return found
 
 
@@ -83,9 +93,12 @@ def pydantic_ai(path: Path) -> list[Counter[str]]:
 
 
 def sdk_snapshot(path: Path) -> list[Counter[str]]:
-    exchanges = json.loads(path.read_text())
-    last = exchanges[-1]
-    return [anthropic_blocks([*(each["content"] for each in last["request"]["body"]["messages"]), last["response"]["body"]["content"]])]
+    last = json.loads(path.read_text())[-1]
+    return [
+        blocks(
+            [*(each["content"] for each in last["request"]["body"]["messages"]), last["response"]["body"]["content"]]
+        )
+    ]
 
 
 def body(message: dict[str, Any]) -> Any:
@@ -97,31 +110,45 @@ def body(message: dict[str, Any]) -> Any:
 
 
 def cassette(path: Path) -> list[Counter[str]]:
-    """The last request holds the whole history; with the last response that is the run."""
+    """The last request to a model holds the whole history; with the last response that is the run."""
     recorded = [
         each for each in yaml.safe_load(path.read_text())["interactions"]
         if re.search(r"/(chat/completions|responses|messages)(\?|$)", each["request"]["uri"])
     ]  # fmt: skip
-    sent, got = body(recorded[-1]["request"]), body(recorded[-1]["response"])
-    if isinstance(got, str):  # a stream of a single exchange
-        blocks = re.findall(r'"content_block":\{"type":"(\w+)"', got)
-        items = re.findall(r'"type":"response.output_item.done".*?"type":"(\w+)"', got)
-        return [Counter(
-            calls=sum(kind.endswith("tool_use") for kind in blocks) + items.count("mcp_call"),
-            results=sum(kind.endswith("tool_result") for kind in blocks) + items.count("mcp_call"),
-        )]  # fmt: skip
-    if "choices" in got:
-        return [chat([*sent["messages"], got["choices"][0]["message"]])]
-    if "output" in got:
-        return [responses_items([*(sent["input"] if isinstance(sent["input"], list) else []), *got["output"]])]
-    return [anthropic_blocks([*(each["content"] for each in sent["messages"]), got["content"]])]
+    return [exchange(body(recorded[-1]["request"]), body(recorded[-1]["response"]))]
+
+
+def har(path: Path) -> list[Counter[str]]:
+    last = json.loads(path.read_text())["log"]["entries"][-1]
+    return [exchange(json.loads(last["request"]["postData"]["text"]), last["response"]["content"]["text"])]
+
+
+def exchange(sent: dict[str, Any], got: Any) -> Counter[str]:
+    """What a request resends, and what its response adds; of a stream (text) the names of its items are enough to count."""
+    has_chat = any(isinstance(each.get("content"), str) or each["role"] == "tool" for each in sent.get("messages", []))
+    before = chat(sent["messages"]) if has_chat else blocks(each["content"] for each in sent.get("messages", []))
+    before += responses_items(sent["input"]) if isinstance(sent.get("input"), list) else Counter()
+    if isinstance(got, dict):
+        if "choices" in got:
+            return before + chat([got["choices"][0]["message"]])
+        return before + (responses_items(got["output"]) if "output" in got else blocks([got["content"]]))
+    started = re.findall(r'"content_block": ?\{"type": ?"(\w+)"', got)
+    done = re.findall(r'"type": ?"response.output_item.done".*?"type": ?"(\w+)"', got)
+    names = re.findall(r'"function": ?\{"name"', got)
+    return before + Counter(
+        calls=sum(kind in BLOCK_CALLS for kind in started)
+        + done.count("mcp_call")
+        + done.count("function_call")
+        + len(names),
+        results=sum(kind.endswith("tool_result") for kind in started) + done.count("mcp_call"),
+    )
 
 
 def snapshot_blocks(path: Path) -> list[tuple[str, Any]]:
     """(name, value) of those values in a Vitest snapshot that are JSON but for dates, `undefined` and trailing commas."""
-    blocks = re.findall(r"exports\[`(.*?)`\] = `\n?(.*?)\n?`;\n", path.read_text(), re.DOTALL)
+    named = re.findall(r"exports\[`(.*?)`\] = `\n?(.*?)\n?`;\n", path.read_text(), re.DOTALL)
     found = []
-    for name, text in blocks:
+    for name, text in named:
         quoted = re.sub(r": (\d{4}-\d\d-\d\dT[\d:.]+Z)", r': "\1"', re.sub(r": undefined\b", ": null", text))
         plain = re.sub(r",(\s*[\]}])", r"\1", quoted)
         try:
