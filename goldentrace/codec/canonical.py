@@ -5,8 +5,9 @@ floats as RFC 8785 (ECMAScript) writes them, integers exact, lone surrogates kep
 and "1" two.
 
 msgspec does the work; its limits are met here, once: it writes 1.0 and 1e16 as such, rejects lone surrogates (those go
-through the standard library) and integers of more than 4,300 digits (those are refused), and recurses on nesting.
-This module must not know what an event is.
+through the standard library) and integers of more than 4,300 digits (those are refused), and recurses on nesting, as
+everything that walks a value does: MAX_DEPTH is what all of them are safe with. This module must not know what an event
+is.
 """
 
 import hashlib
@@ -28,9 +29,16 @@ MAX_INTEGER_DIGITS: Final = 4300
 """Python's own limit against quadratic conversion (sys.int_info.default_max_str_digits); beyond it a number is
 refused."""
 
+MAX_DEPTH: Final = 256
+"""Levels of arrays and objects in one JSON value. A walker takes up to three of Python's 1,000 frames for a level; the
+deepest of 132 real files has 13."""
+
+TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
+
 _PLAIN_INTEGER_BELOW: Final = 1e21
 """ECMAScript writes integral numbers below this without an exponent (RFC 8785, section 3.2.2.3)."""
 
+_CONTAINERS: Final = (dict, list)
 _DECODER = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder(order="sorted")
 _LINE_ENCODER = msgspec.json.Encoder()
@@ -40,21 +48,51 @@ class JsonError(ValueError):
     """Not JSON, or JSON beyond the limits. The message is one clause, without the value."""
 
 
-def decode(data: bytes | Raw | str) -> Any:
+def decode(data: bytes | Raw | str, max_depth: int = MAX_DEPTH) -> Any:
     """Return the Python value of one JSON document.
 
-    Raises: JsonError for anything that is not JSON (NaN and Infinity included), nests too deeply, or holds an integer
-    of more than MAX_INTEGER_DIGITS digits. Invalid UTF-8 is a JsonError too.
+    max_depth: levels of arrays and objects; less where the document is a string within a value that has some already.
+    Raises: JsonError for anything that is not JSON (NaN and Infinity included), nests deeper, or holds an integer of
+    more than MAX_INTEGER_DIGITS digits. Invalid UTF-8 is a JsonError too.
     """
+    value = _decoded(data)
+    if type(value) in _CONTAINERS and _is_deeper(data, value, max_depth):
+        raise JsonError(TOO_DEEP)
+    return value
+
+
+def _decoded(data: bytes | Raw | str) -> Any:
     try:
         return _DECODER.decode(data)
     except RecursionError:
-        raise JsonError("nested too deeply") from None
+        raise JsonError(TOO_DEEP) from None
     except msgspec.ValidationError:
         pass  # a number out of range: the standard library reads what is finite
     except (msgspec.DecodeError, UnicodeDecodeError, UnicodeEncodeError):
         pass  # perhaps a lone surrogate, escaped or in the text itself, which the standard library accepts
     return _decode_slowly(bytes(data) if isinstance(data, Raw) else data)
+
+
+def may_be_deeper(data: bytes | str, max_depth: int = MAX_DEPTH) -> bool:
+    """May a JSON text have more levels? False is certain, and is told without reading the text as JSON."""
+    if len(data) <= 2 * max_depth:
+        return False
+    if isinstance(data, str):
+        return data.count("[") + data.count("{") > max_depth
+    return data.count(b"[") + data.count(b"{") > max_depth
+
+
+def _is_deeper(data: bytes | Raw | str, value: Any, max_depth: int) -> bool:
+    if not may_be_deeper(bytes(data) if isinstance(data, Raw) else data, max_depth):
+        return False
+    level = [value]
+    for _ in range(max_depth):
+        level = [
+            item for box in level for item in (box.values() if type(box) is dict else box) if type(item) in _CONTAINERS
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _decode_slowly(data: bytes | str) -> Any:
@@ -64,7 +102,7 @@ def _decode_slowly(data: bytes | str) -> Any:
     except UnicodeDecodeError as error:
         raise JsonError(f"not UTF-8 (byte {error.start} of the value)") from None
     except RecursionError:
-        raise JsonError("nested too deeply") from None
+        raise JsonError(TOO_DEEP) from None
     except json.JSONDecodeError as error:
         raise JsonError(f"not JSON ({error.msg[:1].lower()}{error.msg[1:]}, character {error.pos + 1})") from None
     except JsonError:
@@ -111,7 +149,7 @@ def _encoded(encoder: msgspec.json.Encoder, value: Any, *, is_sorted: bool) -> b
     except (UnicodeEncodeError, msgspec.EncodeError):
         return _encode_slowly(value, is_sorted=is_sorted).encode("ascii")
     except RecursionError:
-        raise JsonError("nested too deeply") from None
+        raise JsonError(TOO_DEEP) from None
     except JsonError:
         raise
     except (TypeError, ValueError) as error:

@@ -8,15 +8,18 @@ trace_end, invalid UTF-8, NaN, a NUL run, a gap in `seq`, a wrong checksum. This
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from io import BytesIO
 from typing import Any, Final, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Raw
 
-from goldentrace.codec.canonical import JsonError, decode, encode, encode_raw
+from goldentrace.codec.canonical import MAX_DEPTH, TOO_DEEP, JsonError, decode, encode, encode_raw, may_be_deeper
+from goldentrace.codec.yaml_document import show_pointer
 from goldentrace.errors import InputError, Where
 from goldentrace.model.event import EVENT_TYPES, FORMAT, AnyEvent, Event, TraceEnd, TraceStart
+from goldentrace.model.pointer import escape
 from goldentrace.model.trace import Note, Trace
 
 BOM: Final = b"\xef\xbb\xbf"
@@ -27,6 +30,8 @@ _FIELD_IN_MESSAGE: Final = re.compile(r" - at `(?P<pointer>\$[^`]*)`")
 _REQUIRED: Final = {
     name: [field.name for field in msgspec.structs.fields(kind) if field.required] for name, kind in EVENT_TYPES.items()
 }
+_LISTED: Final = 3
+"""Places that one note names."""
 RE_RECORD: Final = "record the run again, or repair the line"
 
 
@@ -62,6 +67,17 @@ def encode_event(event: Event) -> bytes:
         )
 
 
+def _too_deep(row: bytes, where: Where) -> InputError:
+    """The error for a line that nests too deeply, with the field that does where that can be told."""
+    try:
+        fields = _FIELDS_DECODER.decode(row)
+    except (msgspec.DecodeError, RecursionError):
+        fields = {}
+    deep = [name for name, value in fields.items() if _is_too_deep(bytes(value), MAX_DEPTH - 1)]
+    pointer = f"$.{deep[0]}" if len(deep) == 1 else None
+    return InputError(TOO_DEEP, where=Where(where.path, where.line, pointer), next_step="flatten the value, or drop it")
+
+
 def _decode_all(body: bytes) -> list[AnyEvent] | None:
     """All events of a file without a blank line and without anything unusual, else None."""
     if not body.endswith(b"\n") or b"\0" in body:
@@ -75,7 +91,20 @@ def _decode_all(body: bytes) -> list[AnyEvent] | None:
         events = _DECODER.decode_lines(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return events if len(events) == body.count(b"\n") else None  # a blank line is no event, and shifts the others
+    if len(events) != body.count(b"\n"):  # a blank line is no event, and shifts the others
+        return None
+    return None if any(map(_is_too_deep, BytesIO(body))) else events
+
+
+def _is_too_deep(row: bytes, max_depth: int = MAX_DEPTH) -> bool:
+    """Does a line nest beyond what those who walk values take? msgspec passes arguments and results by unread."""
+    if not may_be_deeper(row, max_depth):
+        return False
+    try:
+        decode(row, max_depth)
+    except JsonError as error:
+        return str(error) == TOO_DEEP
+    return False
 
 
 def _decode_each(body: bytes, path: str) -> tuple[list[AnyEvent], list[int], list[Note], str | None]:
@@ -115,13 +144,15 @@ def _is_json(row: bytes) -> bool:
 def _decode_line(row: bytes, where: Where, notes: list[Note]) -> AnyEvent | None:
     """One event; None for a type that this version does not know (noted)."""
     _refuse_damage(row, where)
+    if _is_too_deep(row):
+        raise _too_deep(row, where)
     try:
         row.decode("utf-8")
         return _DECODER.decode(row)
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 (byte {error.start} of the line)", where=where, next_step=RE_RECORD) from None
     except RecursionError:
-        raise InputError("nested too deeply", where=where, next_step="flatten the value, or drop it") from None
+        raise _too_deep(row, where) from None
     except msgspec.ValidationError as error:
         return _decode_loosely(row, where, notes, error)
     except msgspec.DecodeError:
@@ -134,7 +165,7 @@ def _decode_loosely(row: bytes, where: Where, notes: list[Note], error: msgspec.
         fields = _FIELDS_DECODER.decode(row)
         kind = decode(fields["type"]) if "type" in fields else None
     except RecursionError:
-        raise InputError("nested too deeply", where=where, next_step="flatten the value, or drop it") from None
+        raise _too_deep(row, where) from None
     except (msgspec.DecodeError, JsonError):
         return _decode_value(row, where, notes)
     if not isinstance(kind, str):
@@ -170,13 +201,15 @@ def read_line(row: bytes, where: Where, decoder: Any, kind: str, next_step: str)
 
 def _decode_strictly(row: bytes, where: Where, decoder: Any) -> Any:
     _refuse_damage(row, where)
+    if _is_too_deep(row):
+        raise _too_deep(row, where)
     try:
         row.decode("utf-8")
         return decoder.decode(row)
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 (byte {error.start} of the line)", where=where) from None
     except RecursionError:
-        raise InputError("nested too deeply", where=where) from None
+        raise _too_deep(row, where) from None
     except msgspec.ValidationError as error:
         raise _wrong_field(error, where, "golden") from None
     except msgspec.DecodeError:
@@ -186,11 +219,20 @@ def _decode_strictly(row: bytes, where: Where, decoder: Any) -> Any:
 def _convert_strictly(row: bytes, where: Where, decoder: Any) -> Any:
     """A line that msgspec cannot parse: damaged, or with a lone surrogate, which arguments may name or hold."""
     try:
-        return msgspec.convert(decode(row), decoder.type)
+        value = decode(row)
     except JsonError as error:
         raise InputError(str(error), where=where) from None
+    try:
+        return _converted(value, decoder)
     except msgspec.ValidationError as error:
         raise _wrong_field(error, where, "golden") from None
+
+
+def _converted(value: Any, decoder: Any) -> Any:
+    try:
+        return msgspec.convert(value, decoder.type)
+    except UnicodeEncodeError:  # in a key, or where only some words may stand: no such word holds a surrogate
+        return msgspec.convert(_readable(value), decoder.type)
 
 
 def _refuse_damage(row: bytes, where: Where) -> None:
@@ -218,13 +260,35 @@ def _decode_value(row: bytes, where: Where, notes: list[Note]) -> AnyEvent | Non
         kept = {name: encode_raw(item) for name, item in value.items() if name in raw_fields}
         plain = encode({_readable(name): _readable(item) for name, item in value.items() if name not in raw_fields})
     except (JsonError, RecursionError):
-        raise InputError("nested too deeply", where=where, next_step="flatten the value, or drop it") from None
-    notes.append(Note("lone surrogates outside arguments and results were replaced", where.line))
+        raise _too_deep(row, where) from None
+    outside = {name: item for name, item in value.items() if name not in raw_fields}
+    if places := list(_surrogates(outside, "")):
+        notes.append(Note(f"lone surrogates were replaced at {_listed(places)}", where.line))
     event = _decode_line(plain, where, notes)
     if event is None:
         return None
     own = {name: item for name, item in kept.items() if name in event.__struct_fields__}
     return msgspec.structs.replace(event, **own) if own else event
+
+
+def _surrogates(value: Any, pointer: str) -> Iterator[str]:
+    """Yield the pointer of every text with a lone surrogate in it, in order; of a key, the one that it names."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            place = f"{pointer}/{escape(_readable(key))}"
+            if _readable(key) != key:
+                yield place
+            yield from _surrogates(item, place)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _surrogates(item, f"{pointer}/{number}")
+    elif isinstance(value, str) and _readable(value) != value:
+        yield pointer
+
+
+def _listed(places: list[str]) -> str:
+    more = f" and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
+    return ", ".join(map(show_pointer, places[:_LISTED])) + more
 
 
 def _readable(value: Any) -> Any:

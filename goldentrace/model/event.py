@@ -6,7 +6,7 @@ decoded twice. `ABSENT` is the Raw of a value that is not there; `null` is a val
 format has no place for go to `extra`. This module must not read, write or normalize anything.
 """
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Raw
@@ -15,6 +15,8 @@ FORMAT: Final = "goldentrace/1"
 ABSENT: Final = Raw(b"")
 MAIN_AGENT: Final = "main"
 
+Nanoseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""Of a clock: 64 bits are 292 years, and what is told from them fits a float."""
 Origin: TypeAlias = Literal["model", "harness", "sdk", "transport"]
 """Who asked for a call: the model, the agent's own retry loop, the provider's SDK, or the HTTP transport."""
 Access: TypeAlias = Literal["read", "write"]
@@ -62,7 +64,7 @@ class Event(
 
     seq: int | None = None
     ts: str | None = None
-    mono_ns: int | None = None
+    mono_ns: Nanoseconds | None = None
     turn: int | None = None
     agent: str = MAIN_AGENT
     extra: dict[str, Any] | None = None

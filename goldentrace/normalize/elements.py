@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from goldentrace.codec.canonical import ELEMENT_DIGITS, JsonError, canonical, decode, digest
+from goldentrace.codec.canonical import ELEMENT_DIGITS, MAX_DEPTH, JsonError, canonical, decode, digest
 from goldentrace.model import pointer as pointers
 from goldentrace.normalize.ids import find_ids
 from goldentrace.normalize.leaves import LeafReader, Mixed, Moment
@@ -63,7 +63,7 @@ class ResultDocument:
     def _ids_of_text(
         self, text: str, raw: str, name: Callable[[], str]
     ) -> Iterator[tuple[str, str, Callable[[], str]]]:
-        inner = _json_in(text)
+        inner = _json_in(text, MAX_DEPTH - raw.count("/"))
         if inner is not None:
             yield from self._ids(inner, raw, name)
             return
@@ -167,10 +167,10 @@ def _id_of_key(key: str) -> str | None:
     return found[0][2].value if len(found) == 1 and found[0][:2] == (0, len(key)) else None
 
 
-def _json_in(text: str) -> Any:
+def _json_in(text: str, max_depth: int = MAX_DEPTH) -> Any:
     if text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
         try:
-            value = decode(text)
+            value = decode(text, max_depth)
         except JsonError:
             return None
         return value if isinstance(value, dict | list) else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from goldentrace.codec.canonical import LEAF_DIGITS, JsonError, canonical, decode, digest
+from goldentrace.codec.canonical import LEAF_DIGITS, MAX_DEPTH, JsonError, canonical, decode, digest
 from goldentrace.model import pointer as pointers
 from goldentrace.model.operation import WrittenLeaf
 from goldentrace.model.profile import Profile, Tool
@@ -137,7 +137,7 @@ class LeafReader:
             return
         if text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
             try:
-                inner = decode(text)
+                inner = decode(text, MAX_DEPTH - pointer.count("/"))
             except JsonError:
                 inner = None
             if isinstance(inner, dict | list):

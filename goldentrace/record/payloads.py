@@ -24,7 +24,7 @@ from goldentrace.normalize.redact import Redactor, is_secret_key
 
 STORAGE_VARIABLE: Final = "GOLDENTRACE_RECORD"
 MAX_DEPTH: Final = 200
-"""A value nested deeper is cut there; the readers refuse what Python's recursion limit cannot walk."""
+"""A value nested deeper is cut there: less than codec.canonical.MAX_DEPTH, beyond which readers refuse a whole line."""
 
 MAX_REMEMBERED_NAMES: Final = 4096
 """Names of fields are few; where they are data, remembering must not grow with the run."""

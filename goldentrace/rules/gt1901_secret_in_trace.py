@@ -16,12 +16,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import Raw
+
 from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.model.event import AnyEvent, Effect, Message, ToolCall, ToolResult
 from goldentrace.model.finding import Finding
 from goldentrace.model.pointer import escape
 from goldentrace.model.profile import Redact
-from goldentrace.normalize.redact import Redactor, is_secret_key
+from goldentrace.normalize.redact import KEY_MARKS, Redactor, is_secret_key
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.subject import Subject
 
@@ -33,10 +35,9 @@ _SHORT = 200
 _SHORTEST = 8
 """No secret is shorter: `"pwd":""` holds none."""
 _REMEMBERED = 10_000
-_CREDENTIAL = re.compile(r"(?:basic|bearer)\s+[A-Za-z0-9._~+/-]{16}", re.IGNORECASE)
-"""Both words are common; what makes them a mark is what follows (RFC 6750, section 2.1; RFC 7617)."""
-_IN_TEXT = {"key": "api-key", **dict.fromkeys(("passw", "pwd", "passphrase", "secret", "token", "jwt"), "")}
-"""Marks that tell a key whose value is a secret: inside a text they tell nothing, or more must follow."""
+_CREDENTIALS = {mark: re.compile(rf"{mark}[\s\\]+[a-z0-9._~+/\\-]{{16}}") for mark in ("basic", "bearer")}
+"""Both words are common; what makes them a mark is what follows (RFC 6750, section 2.1; RFC 7617), in JSON behind white
+space that may be escaped."""
 GROUP_CHARACTERS = 500_000
 """How much text is searched for marks at a time: 35 searches of one long text cost less than of many short ones."""
 
@@ -93,14 +94,23 @@ def _groups(subject: Subject) -> Iterator[Group]:
 
 def _text(event: AnyEvent) -> tuple[str, str] | None:
     if isinstance(event, ToolCall):
-        return "args", bytes(event.args).decode("utf-8", "replace") or event.args_raw or ""
+        return "args", _json_text(event.args) or event.args_raw or ""
     if isinstance(event, ToolResult):
-        return "result", bytes(event.result).decode("utf-8", "replace")
+        return "result", _json_text(event.result)
     if isinstance(event, Message):
         return "text", event.text or ""
     if isinstance(event, Effect):
-        return "value", bytes(event.value).decode("utf-8", "replace")
+        return "value", _json_text(event.value)
     return None
+
+
+def _json_text(raw: Raw) -> str:
+    """A document as text, with slashes as they are: JSON may escape them, and then no URL shows."""
+    return bytes(raw).decode("utf-8", "replace").replace("\\/", "/")
+
+
+Marks = tuple[str, ...] | None
+"""None: every text is searched, because the profile has rules of its own."""
 
 
 class _Search:
@@ -111,43 +121,59 @@ class _Search:
         self._redactor = Redactor(settings)
         self._has_own = bool(settings.rules)
 
-    def marks_in(self, group: Group) -> tuple[str, ...] | None:
-        """Return the marks that a group holds; None where the profile's own rules want to see everything."""
+    def marks_in(self, group: Group) -> Marks:
+        """Return the marks that a group holds."""
         return None if self._has_own else self._redactor.marks_in("\n".join(text for _, _, text in group))
 
-    def secrets(self, text: str, marks: tuple[str, ...] | None) -> Iterator[tuple[str, str]]:
-        """Yield the leaf and the detector of each secret in a text that may be a JSON document."""
-        low = text.lower()
-        held = None if marks is None else tuple([mark for mark in marks if mark in low])
-        if held is not None and not held:
-            return
-        yield from self._walk(_decoded(text) if text[:1] in '{["' else text, "", None, held)
+    def secrets(self, text: str, marks: Marks) -> list[tuple[str, str]]:
+        """Return the leaf and the detector of each secret in a text that may be a JSON document."""
+        held = None if marks is None else _held(text, marks)
+        found: list[tuple[str, str]] = []
+        if held is None or held:
+            in_strings = None if held is None else tuple([mark for mark in held if mark not in KEY_MARKS])
+            self._walk(_decoded(text) if text[:1] in '{["' else text, "", None, in_strings, found)
+        return found
 
-    def _walk(
-        self, value: Any, pointer: str, key: str | None, marks: tuple[str, ...] | None
-    ) -> Iterator[tuple[str, str]]:
-        if isinstance(value, str):
-            yield from self._in_text(value, pointer, key, marks)
-        elif isinstance(value, dict):
+    def _walk(self, value: Any, pointer: str, key: str | None, marks: Marks, found: list[tuple[str, str]]) -> None:
+        kind = type(value)
+        if kind is str:
+            self._search(value, pointer, key, marks, found)
+        elif kind is dict:
             for name, item in value.items():
-                yield from self._walk(item, f"{pointer}/{escape(name)}", name, marks)
-        elif isinstance(value, list):
+                if _may_hold(item, name, marks):
+                    self._walk(item, f"{pointer}/{escape(name)}", name, marks, found)
+        elif kind is list:
             for number, item in enumerate(value):
-                yield from self._walk(item, f"{pointer}/{number}", key, marks)
+                if _may_hold(item, key, marks):
+                    self._walk(item, f"{pointer}/{number}", key, marks, found)
 
-    def _in_text(
-        self, text: str, pointer: str, key: str | None, marks: tuple[str, ...] | None
-    ) -> Iterator[tuple[str, str]]:
+    def _search(self, text: str, pointer: str, key: str | None, marks: Marks, found: list[tuple[str, str]]) -> None:
         has_telling_key = key is not None and is_secret_key(key)
-        if not has_telling_key and text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
+        if not has_telling_key and _looks_like_json(text):
             value = _decoded(text)
             if value is not text:
-                yield from self._walk(value, f"{pointer}#json", None, marks)
+                self._walk(value, f"{pointer}#json", None, marks, found)
                 return
         for piece in [text] if has_telling_key else _pieces(text, marks):
             for _, _, token in self._redactor.find(piece, key):
                 if token.rule != _ALREADY:
-                    yield pointer, token.rule
+                    found.append((pointer, token.rule))
+
+
+def _may_hold(value: Any, key: str | None, marks: Marks) -> bool:
+    """May a secret stand in this value? False is certain."""
+    if type(value) is not str:
+        return type(value) in (dict, list)
+    return (
+        marks is None
+        or (key is not None and is_secret_key(key))
+        or _looks_like_json(value)
+        or bool(_held(value, marks))
+    )
+
+
+def _looks_like_json(text: str) -> bool:
+    return text[:1] in ("{", "[") and text[-1:] in ("}", "]")
 
 
 def _decoded(text: str) -> Any:
@@ -157,18 +183,18 @@ def _decoded(text: str) -> Any:
         return text
 
 
-def _pieces(text: str, marks: tuple[str, ...] | None) -> list[str]:
+def _held(text: str, marks: tuple[str, ...]) -> tuple[str, ...]:
+    """The marks that stand in a text, decoded or as JSON."""
+    low = text.lower()
+    held = [mark for mark in marks if mark in low]
+    return tuple([mark for mark in held if mark not in _CREDENTIALS or _CREDENTIALS[mark].search(low)])
+
+
+def _pieces(text: str, marks: Marks) -> list[str]:
     """The parts of a text that may hold a secret."""
     if marks is None:
         return [text]
-    low = text.lower()
-    held = [mark for mark in (_IN_TEXT.get(mark, mark) for mark in marks) if mark and mark in low]
-    if ("basic" in held or "bearer" in held) and _CREDENTIAL.search(text) is None:
-        held = [mark for mark in held if mark not in ("basic", "bearer")]
+    held = _held(text, marks)
     if not held or len(text) < _SHORT:
         return [text] if held else []
-    return [piece for piece in _ENDS.split(text) if _holds(piece.lower(), held)]
-
-
-def _holds(low: str, marks: list[str]) -> bool:
-    return any(mark in low for mark in marks)
+    return [piece for piece in _ENDS.split(text) if _held(piece, held)]

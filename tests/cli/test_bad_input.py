@@ -62,7 +62,7 @@ BAD: dict[str, tuple[bytes, str, str]] = {
         "Infinity",
         "bad.jsonl:3",
     ),
-    "nesting 100,000 deep": (line_3(deep(100_000)), "nested too deeply", "bad.jsonl:3"),
+    "nesting 100,000 deep": (line_3(deep(100_000)), "nested deeper than", "bad.jsonl:3"),
     "an integer of 5,000 digits": (
         line_3(b'{"type":"tool_call","call_id":"c","tool_name":"t","args":{"x":' + b"9" * 5000 + b"}}\n"),
         "4300 digits",

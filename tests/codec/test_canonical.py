@@ -149,8 +149,8 @@ def test_what_json_has_no_form_for_is_refused(value: Any) -> None:
         (b"[1,]", r"not JSON \(\w.*character \d+\)"),
         (b"", "not JSON"),
         (b"{'a': 1}", "not JSON"),
-        ("[" * 200_000, "nested too deeply"),
-        ('["\\ud800",' + "[" * 200_000, "nested too deeply"),
+        ("[" * 200_000, "nested deeper than"),
+        ('["\\ud800",' + "[" * 200_000, "nested deeper than"),
     ],
 )
 def test_what_is_no_json_is_refused_in_one_clause(data: bytes | str, message: str) -> None:
@@ -170,7 +170,7 @@ def test_a_value_that_nests_without_end_is_refused_when_written() -> None:
     for _ in range(100_000):
         value = [value]
     for write in (encode, canonical):
-        with pytest.raises(JsonError, match="nested too deeply"):
+        with pytest.raises(JsonError, match="nested deeper than"):
             write(value)
 
 

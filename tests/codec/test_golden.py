@@ -246,7 +246,7 @@ def test_the_first_line_tells_a_golden_from_a_run(data: bytes, is_one: bool) -> 
         (START + b'{"type":"later"}\n' + END, "invalid value 'later'", 2, "$.type"),
         (START + b'{"type":"model_turn","mood":1}\n' + END, "unknown field `mood`", 2, "$"),
         (START + b'{"type":"tool_call","call":"t#1","tool_name":"t","batch":"b"}\n' + END, "expected `int | null`", 2, "$.batch"),
-        (START + b'{"type":"tool_call","call":"t#1","tool_name":"t","args":{"/a":{"value":%s}}}\n' % (b"[" * 5000 + b"]" * 5000) + END, "nested too deeply", 2, None),
+        (START + b'{"type":"tool_call","call":"t#1","tool_name":"t","args":{"/a":{"value":%s}}}\n' % (b"[" * 5000 + b"]" * 5000) + END, "nested deeper than", 2, None),
         (START.replace(b"/1", b"/2") + END, "goldentrace/2", 1, "$.format"),
     ],
 )  # fmt: skip

@@ -127,7 +127,7 @@ def test_a_lone_surrogate_in_a_key_of_arguments_and_in_an_effect_is_kept_and_sai
     assert isinstance(effect, Effect)
     assert (bytes(effect.value), effect.name) == (b'{"\\udfff":["x"]}', "n\ufffd\ufffd\ufffd")
     assert effect.extra == {"l": ["\ufffd\ufffd\ufffd"]}
-    assert said(trace) == [("lone surrogates outside arguments and results were replaced", 2)]
+    assert said(trace) == [("lone surrogates were replaced at $.name, $.extra.l[0]", 2)]
 
 
 def test_an_unknown_type_with_a_lone_surrogate_is_left_out() -> None:
@@ -241,9 +241,9 @@ NEST = b"[" * 5000 + b"]" * 5000
         (START + b'{"type":"tool_result","call_id":"1","status":"fine"}\n' + END, "not a valid tool_result event", 2, "$.status"),
         (START + b'{"type":"message","role":"user","mood":1,"extra":[1]}\n' + END, "not a mapping", 2, None),
         (START + b'{"type":"message","role":"user","mood":%s}\n' % (b"9" * 5000) + END, "more than 4300 digits", 2, None),
-        (START + b'{"type":"message","role":"user","extra":{"a":%s}}\n' % NEST + END, "nested too deeply", 2, None),
-        (START + b'{"type":"message","role":"user","mood":%s}\n' % NEST + END, "nested too deeply", 2, None),
-        (START + b'{"type":"message","role":"\\ud800","extra":{"a":%s}}\n' % NEST + END, "nested too deeply", 2, None),
+        (START + b'{"type":"message","role":"user","extra":{"a":%s}}\n' % NEST + END, "nested deeper than", 2, None),
+        (START + b'{"type":"message","role":"user","mood":%s}\n' % NEST + END, "nested deeper than", 2, None),
+        (START + b'{"type":"message","role":"\\ud800","extra":{"a":%s}}\n' % NEST + END, "nested deeper than", 2, None),
         (b'{"type":"trace_start","format":"goldentrace/1","seq":1}\n' + CALL.replace(b"}", b',"seq":1}') + END, "seq 1 follows 1: lines are out of order", 2, None),
         (b'{"type":"trace_start","format":"goldentrace/1","seq":0}\n' + CALL + CALL.replace(b"}", b',"seq":3}') + END, "events are missing between seq 0 and 3", 3, None),
         (START + CALL + b'{"type":"trace_end","outcome":"success","stop_reason":"unknown","events":3}\n', "trace_end counts 3 events before it, 2 are there", 3, None),
