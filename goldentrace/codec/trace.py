@@ -8,7 +8,7 @@ trace_end, invalid UTF-8, NaN, a NUL run, a gap in `seq`, a wrong checksum. This
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import BytesIO
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -16,10 +16,9 @@ import msgspec
 from msgspec import Raw
 
 from goldentrace.codec.canonical import MAX_DEPTH, TOO_DEEP, JsonError, decode, encode, encode_raw, may_be_deeper
-from goldentrace.codec.yaml_document import show_pointer
+from goldentrace.codec.surrogates import listed_places, readable
 from goldentrace.errors import InputError, Where
 from goldentrace.model.event import EVENT_TYPES, FORMAT, AnyEvent, Event, TraceEnd, TraceStart
-from goldentrace.model.pointer import escape
 from goldentrace.model.trace import Note, Trace
 
 BOM: Final = b"\xef\xbb\xbf"
@@ -30,8 +29,6 @@ _FIELD_IN_MESSAGE: Final = re.compile(r" - at `(?P<pointer>\$[^`]*)`")
 _REQUIRED: Final = {
     name: [field.name for field in msgspec.structs.fields(kind) if field.required] for name, kind in EVENT_TYPES.items()
 }
-_LISTED: Final = 3
-"""Places that one note names."""
 RE_RECORD: Final = "record the run again, or repair the line"
 
 
@@ -232,7 +229,7 @@ def _converted(value: Any, decoder: Any) -> Any:
     try:
         return msgspec.convert(value, decoder.type)
     except UnicodeEncodeError:  # in a key, or where only some words may stand: no such word holds a surrogate
-        return msgspec.convert(_readable(value), decoder.type)
+        return msgspec.convert(readable(value), decoder.type)
 
 
 def _refuse_damage(row: bytes, where: Where) -> None:
@@ -258,46 +255,17 @@ def _decode_value(row: bytes, where: Where, notes: list[Note]) -> AnyEvent | Non
     try:
         raw_fields = ("value",) if value.get("type") == "effect" else ("args", "result")
         kept = {name: encode_raw(item) for name, item in value.items() if name in raw_fields}
-        plain = encode({_readable(name): _readable(item) for name, item in value.items() if name not in raw_fields})
+        plain = encode({readable(name): readable(item) for name, item in value.items() if name not in raw_fields})
     except (JsonError, RecursionError):
         raise _too_deep(row, where) from None
     outside = {name: item for name, item in value.items() if name not in raw_fields}
-    if places := list(_surrogates(outside, "")):
-        notes.append(Note(f"lone surrogates were replaced at {_listed(places)}", where.line))
+    if places := listed_places(outside):
+        notes.append(Note(f"lone surrogates were replaced at {places}", where.line))
     event = _decode_line(plain, where, notes)
     if event is None:
         return None
     own = {name: item for name, item in kept.items() if name in event.__struct_fields__}
     return msgspec.structs.replace(event, **own) if own else event
-
-
-def _surrogates(value: Any, pointer: str) -> Iterator[str]:
-    """Yield the pointer of every text with a lone surrogate in it, in order; of a key, the one that it names."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            place = f"{pointer}/{escape(_readable(key))}"
-            if _readable(key) != key:
-                yield place
-            yield from _surrogates(item, place)
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _surrogates(item, f"{pointer}/{number}")
-    elif isinstance(value, str) and _readable(value) != value:
-        yield pointer
-
-
-def _listed(places: list[str]) -> str:
-    more = f" and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
-    return ", ".join(map(show_pointer, places[:_LISTED])) + more
-
-
-def _readable(value: Any) -> Any:
-    """The value with lone surrogates replaced, in keys too."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    if isinstance(value, dict):
-        return {_readable(key): _readable(item) for key, item in value.items()}
-    return [_readable(item) for item in value] if isinstance(value, list) else value
 
 
 def _wrong_field(error: msgspec.ValidationError, where: Where, kind: str) -> InputError:
