@@ -6,7 +6,6 @@ never read here by hand. Calls are what the model asked for; when each began and
 
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,11 +22,6 @@ from goldentrace.sources.source import Source
 NAME: Final = "inspect"
 _ZIP: Final = b"PK\x03\x04"
 _ENTRIES: Final = (b"_journal/", b"header.json", b"summaries.json", b"samples/")
-_DAMAGE: Final = (
-    ValueError, LookupError, TypeError, AttributeError, OSError, ArithmeticError, RuntimeError, EOFError, zlib.error,
-    zipfile.BadZipFile, AssertionError,
-)  # fmt: skip
-"""What reading a damaged log raises (pydantic's and JSON's errors are ValueErrors)."""
 INSTALL: Final = "pip install goldentrace[inspect]"
 
 
@@ -51,33 +45,33 @@ def read(document: Document) -> Iterator[Trace]:
     with _file_of(document, is_zip=is_zip) as path:
         if is_zip:
             _check_size(document, path)
-        with _told(document):
-            header = library.read_eval_log(str(path), header_only=True)
-            samples = _samples(library, path, is_zip=is_zip)
+        with _told(document, path):
+            # Of a JSON file the header alone could be read only where its keys stand in one order.
+            log = library.read_eval_log(str(path), header_only=is_zip, resolve_attachments=True)
+            samples = _samples(library, path) if is_zip else iter(log.samples or [])
         while True:
-            with _told(document):
+            with _told(document, path):
                 sample = next(samples, None)
                 if sample is None:
                     return
-                trace = SampleReader(document, header.eval, sample).read()
-            yield trace
+            yield SampleReader(document, log.eval, sample).read()
 
 
-def _samples(library: Any, path: Path, *, is_zip: bool) -> Iterator[Any]:
-    """Samples in their order, of a zip one after another."""
-    if not is_zip:
-        yield from library.read_eval_log(str(path), resolve_attachments=True).samples or []
-        return
+def _samples(library: Any, path: Path) -> Iterator[Any]:
+    """Samples of a zip in their order, one after another."""
     for summary in library.read_eval_log_sample_summaries(str(path)):
         yield library.read_eval_log_sample(str(path), id=summary.id, epoch=summary.epoch, resolve_attachments=True)
 
 
 @contextmanager
-def _told(document: Document) -> Iterator[None]:
+def _told(document: Document, path: Path) -> Iterator[None]:
+    """Raise what inspect_ai raises as InputError; a copy under another name is not named."""
     try:
         yield
-    except _DAMAGE as error:
-        first = str(error).strip().partition("\n")[0][:200]
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a damaged log raises whatever its decoders (zip, zstd, JSON, pydantic) do
+        first = str(error).replace(str(path), document.name).strip().partition("\n")[0][:200]
         raise InputError(
             f"inspect_ai cannot read it: {type(error).__name__}: {first}", where=document.where(),
             next_step="write the log again, or read it with the inspect_ai that wrote it",
@@ -99,7 +93,7 @@ def _file_of(document: Document, *, is_zip: bool) -> Iterator[Path]:
 
 def _check_size(document: Document, path: Path) -> None:
     """Refuse a zip that unpacks to more than the limit, before anything unpacks it."""
-    with _told(document), zipfile.ZipFile(path) as archive:
+    with _told(document, path), zipfile.ZipFile(path) as archive:
         size_bytes = sum(entry.file_size for entry in archive.infolist())
     if size_bytes > document.max_bytes:
         raise InputError(

@@ -100,6 +100,35 @@ def test_a_log_that_is_cut_off_or_no_log_is_refused(tmp_path: Path) -> None:
             read_all(data, "inspect")
 
 
+def test_keys_of_a_log_may_stand_in_any_order() -> None:
+    backwards = {key: LOG[key] for key in sorted(LOG, reverse=True)}
+    assert [trace.start.trace_id for trace in read_all(backwards)] == [trace.start.trace_id for trace in read_all(LOG)]
+
+
+def test_a_zip_whose_table_points_behind_its_end_is_refused(tmp_path: Path) -> None:
+    write_eval(tmp_path / "log.eval")
+    data = bytearray((tmp_path / "log.eval").read_bytes())
+    with zipfile.ZipFile(tmp_path / "log.eval") as archive:
+        entry = next(each for each in archive.infolist() if each.filename.startswith("samples/"))
+    name = data.rindex(entry.filename.encode(), 0, data.rindex(b"PK\5\6"))  # in the table at the end
+    data[name - 4 : name] = (len(data) * 2).to_bytes(4, "little")
+    with pytest.raises(InputError, match="inspect_ai cannot read it"):
+        read_all(bytes(data))
+
+
+def test_what_is_read_from_a_copy_is_named_as_it_was_given(tmp_path: Path) -> None:
+    write_eval(tmp_path / "log.eval")
+    with zipfile.ZipFile(tmp_path / "log.eval") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist() if not name.startswith("samples/")}
+    with zipfile.ZipFile(tmp_path / "without", "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    with pytest.raises(InputError) as refused:
+        list(read_traces(tmp_path / "without"))
+    assert str(tmp_path / "without") in refused.value.what
+    assert "log.eval" not in refused.value.what
+
+
 def test_without_inspect_ai_the_way_to_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
