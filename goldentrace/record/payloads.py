@@ -120,7 +120,7 @@ class Payloads:
     def _encoded(self, value: Any) -> bytes:
         encoded = _encode_value(value if self._own is None else self._own(plain_value(value)))
         text = encoded.decode("utf-8")
-        marks = self._redactor.marks_in(text)
+        marks = self._redactor.marks_in(encoded)
         is_suspect = bool(marks) or self._has_rules
         if not is_suspect and _REASONING_MARKS[0] not in text and _REASONING_MARKS[1] not in text:
             return encoded

@@ -16,8 +16,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Raw
-
 from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.model.event import AnyEvent, Effect, Message, ToolCall, ToolResult
 from goldentrace.model.finding import Finding
@@ -38,8 +36,6 @@ _REMEMBERED = 10_000
 _CREDENTIALS = {mark: re.compile(rf"{mark}[\s\\]+[a-z0-9._~+/\\-]{{16}}") for mark in ("basic", "bearer")}
 """Both words are common; what makes them a mark is what follows (RFC 6750, section 2.1; RFC 7617), in JSON behind white
 space that may be escaped."""
-GROUP_CHARACTERS = 500_000
-"""How much text is searched for marks at a time: 35 searches of one long text cost less than of many short ones."""
 
 
 @rule(CODE, "secret-in-trace", severity="error")
@@ -50,13 +46,11 @@ def secret_in_trace(subject: Subject) -> Iterator[Finding | Unchecked]:
     labels = {a.call_index: o.label for o, a in subject.attempts}
     labels |= {a.result_index: o.label for o, a in subject.attempts if a.result_index is not None}
     places: dict[tuple[str, str, str, str], list[int]] = {}
-    for group in _groups(subject):
-        marks = search.marks_in(group)
-        for index, name, text in group if marks is None or marks else ():
-            for pointer, detector in search.secrets(text, marks):
-                event: Any = subject.trace.events[index]
-                who = tools.get(getattr(event, "call_id", ""), getattr(event, "role", ""))
-                places.setdefault((who, name, _NUMBER.sub("/*", pointer), detector), []).append(index)
+    for index, name, document in _documents(subject):
+        for pointer, detector in search.secrets(document):
+            event: Any = subject.trace.events[index]
+            who = tools.get(getattr(event, "call_id", ""), getattr(event, "role", ""))
+            places.setdefault((who, name, _NUMBER.sub("/*", pointer), detector), []).append(index)
     names = set(tools.values())
     for (who, name, pointer, detector), indexes in places.items():
         shown = indexes if len(indexes) == 1 else [indexes[0], indexes[-1]]
@@ -69,44 +63,32 @@ def secret_in_trace(subject: Subject) -> Iterator[Finding | Unchecked]:
         )  # fmt: skip
 
 
-Group = list[tuple[int, str, str]]
-
-
-def _groups(subject: Subject) -> Iterator[Group]:
-    """The texts of the trace (index of the event, field, text), each once, in groups of about GROUP_CHARACTERS."""
-    seen: set[str] = set()
-    group: Group = []
-    size = 0
+def _documents(subject: Subject) -> Iterator[tuple[int, str, bytes]]:
+    """Yield what the events of the trace hold, text or JSON, each once: index of the event, field, document."""
+    seen: set[bytes] = set()
     for index, event in enumerate(subject.trace.events):
-        found = _text(event)
-        if found is None or len(found[1]) < _SHORTEST or found[1] in seen:
+        name, document = _document(event)
+        if len(document) < _SHORTEST or document in seen:
             continue
-        if len(found[1]) < _REMEMBERED:
-            seen.add(found[1])
-        group.append((index, *found))
-        size += len(found[1])
-        if size > GROUP_CHARACTERS:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
+        if len(document) < _REMEMBERED:
+            seen.add(document)
+        yield index, name, document
 
 
-def _text(event: AnyEvent) -> tuple[str, str] | None:
+def _document(event: AnyEvent) -> tuple[str, bytes]:
     if isinstance(event, ToolCall):
-        return "args", _json_text(event.args) or event.args_raw or ""
+        return "args", bytes(event.args) or _encoded(event.args_raw)
     if isinstance(event, ToolResult):
-        return "result", _json_text(event.result)
+        return "result", bytes(event.result)
     if isinstance(event, Message):
-        return "text", event.text or ""
+        return "text", _encoded(event.text)
     if isinstance(event, Effect):
-        return "value", _json_text(event.value)
-    return None
+        return "value", bytes(event.value)
+    return "", b""
 
 
-def _json_text(raw: Raw) -> str:
-    """A document as text, with slashes as they are: JSON may escape them, and then no URL shows."""
-    return bytes(raw).decode("utf-8", "replace").replace("\\/", "/")
+def _encoded(text: str | None) -> bytes:
+    return b"" if text is None else text.encode("utf-8", "surrogatepass")
 
 
 Marks = tuple[str, ...] | None
@@ -121,17 +103,21 @@ class _Search:
         self._redactor = Redactor(settings)
         self._has_own = bool(settings.rules)
 
-    def marks_in(self, group: Group) -> Marks:
-        """Return the marks that a group holds."""
-        return None if self._has_own else self._redactor.marks_in("\n".join(text for _, _, text in group))
-
-    def secrets(self, text: str, marks: Marks) -> list[tuple[str, str]]:
-        """Return the leaf and the detector of each secret in a text that may be a JSON document."""
-        held = None if marks is None else _held(text, marks)
+    def secrets(self, document: bytes) -> list[tuple[str, str]]:
+        """Return the leaf and the detector of each secret in a text or JSON document."""
+        if b"\\/" in document:
+            document = document.replace(b"\\/", b"/")  # as JSON may write it; a URL does not show then
+        marks = None if self._has_own else self._redactor.marks_in(document)
+        if marks is not None and not marks:
+            return []
+        text = document.decode("utf-8", "replace")
+        if marks is not None:
+            marks = _held(text, marks)
+            if not marks:
+                return []
+            marks = tuple([mark for mark in marks if mark not in KEY_MARKS])
         found: list[tuple[str, str]] = []
-        if held is None or held:
-            in_strings = None if held is None else tuple([mark for mark in held if mark not in KEY_MARKS])
-            self._walk(_decoded(text) if text[:1] in '{["' else text, "", None, in_strings, found)
+        self._walk(_decoded(text) if text[:1] in '{["' else text, "", None, marks, found)
         return found
 
     def _walk(self, value: Any, pointer: str, key: str | None, marks: Marks, found: list[tuple[str, str]]) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldentrace.model.profile import Redact, RedactionRule
-from goldentrace.normalize.redact import Redactor, is_secret_key
+from goldentrace.normalize.redact import _MARKS, _SHAPES, Redactor, _matches, is_secret_key
 from tests.traces import Run, args_of
 
 BASE64 = "eyJhbGciOiJIUzI1NiJ9"
@@ -158,13 +158,39 @@ def test_without_the_built_in_list_only_the_users_own_count() -> None:
     assert found(key, Redact(builtin=False)) == []
     assert found("x", Redact(builtin=False), key="password") == []
     assert not Redactor(Redact(builtin=False)).is_suspect(key)
-    assert Redactor(Redact(builtin=False)).marks_in(key) == ()
+    assert Redactor(Redact(builtin=False)).marks_in(key.encode()) == ()
     assert found(f"{key} B1", rules({"name": "b", "pattern": "B1"}, builtin=False)) == [("B1", "redact/b")]
 
 
 def test_marks_are_the_literals_that_a_secret_needs() -> None:
-    assert set(Redactor().marks_in("SK-x and a Bearer")) == {"sk-", "bearer"}
-    assert Redactor().marks_in("plain text") == ()
+    assert set(Redactor().marks_in(b"SK-x and a Bearer")) == {"sk-", "bearer"}
+    assert Redactor().marks_in(b"plain text") == ()
+
+
+_ALTERNATION = re.compile(
+    "|".join(f"(?P<s{n}>{shape.pattern.pattern.replace('?P<secret>', '')})" for n, shape in enumerate(_SHAPES))
+)
+_PARTS = (
+    "sk-", "a1" * 10, "_live_", "sk_", "ghp_", "b2" * 16, "AKIA", "A1" * 8, "eyJ", ".", "-----BEGIN ", "PRIVATE KEY-----",
+    "bearer", "Basic ", "Cookie:", "authorization: ", "x-api-key:", "https", "://", "ann", ":", "@", "/", '"', " ", "\n",
+    "é",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(_PARTS), max_size=12).map("".join))
+def test_shapes_searched_one_by_one_give_what_one_alternation_of_them_gives(text: str) -> None:
+    wanted = [(_SHAPES[int(_whole(m)[1:])].name, m.span()) for m in _ALTERNATION.finditer(text)]
+    assert [(name, match.span()) for name, match in _matches(text)] == wanted
+
+
+@given(st.lists(st.sampled_from((*_PARTS, *_MARKS, *(mark[:3] for mark in _MARKS))), max_size=12).map("".join))
+def test_marks_looked_for_together_are_those_that_are_there(text: str) -> None:
+    wanted = {mark for mark in _MARKS if mark in text.lower()}
+    assert set(Redactor().marks_in(text.encode())) == wanted
+
+
+def _whole(match: re.Match[str]) -> str:
+    return next(name for name, value in match.groupdict().items() if value is not None)
 
 
 SECRET = "sk-" + "a1" * 10
