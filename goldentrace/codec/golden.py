@@ -23,7 +23,7 @@ from goldentrace.model.golden import (
     GoldenTurn,
 )
 from goldentrace.model.normal import Header, NormalTrace
-from goldentrace.model.operation import ApprovalStep, Attempt, DecisionStep, LooseEvent, Operation
+from goldentrace.model.operation import BEFORE_TURNS, ApprovalStep, Attempt, DecisionStep, LooseEvent, Operation
 
 __all__ = ["encode_golden", "golden_lines", "is_golden", "operation_lines", "read_golden"]
 
@@ -179,6 +179,9 @@ class _Reading:
             )
         for label, number in self.awaited.items():
             raise self._error(f"no line opens the call {label}", number)
+        for operation in self.operations:
+            if operation.turn is None and operation.agent in self.turns:
+                operation.turn = BEFORE_TURNS
         start = self.header
         states = None if start.states is None else tuple(start.states)
         return NormalTrace(

@@ -92,7 +92,7 @@ def operation_lines(operation: Operation, uses: tuple[str, ...], *, is_timed: bo
 
 def _call_line(operation: Operation, attempt: Attempt, uses: tuple[str, ...], *, is_timed: bool) -> dict[str, Any]:
     is_first = attempt.number == 1
-    args = operation.args if is_first else attempt.args
+    args = (operation.args or None) if is_first else attempt.args  # a later attempt without args has the earlier's
     args_hash = operation.args_hash if is_first else attempt.args_hash
     return _compact(
         {
@@ -106,7 +106,7 @@ def _call_line(operation: Operation, attempt: Attempt, uses: tuple[str, ...], *,
             "parent": operation.parent if is_first else None,
             "batch": operation.batch if is_first else None,
             "args_hash": args_hash,
-            "args": dict(sorted(args.items())) if args else None,
+            "args": None if args is None else dict(sorted(args.items())),
             "uses": (list(uses) or None) if is_first else None,
             "gap_ms": _ms(attempt.gap_ms),
             "after_model_turn": attempt.after_model_turn or None,

@@ -121,15 +121,15 @@ def _report(
     left = [n for n in range(len(before)) if n not in {g for g, _ in pairs}]
     right = [n for n in range(len(now)) if n not in {c for _, c in pairs}]
     replaced = list(zip(left, right, strict=False))
-    changed = [(before[g], now[c]) for g, c in sorted([*replaced, *pairs]) if _is_other(before[g], now[c])]
+    changed = [(g, c) for g, c in sorted([*replaced, *pairs]) if (g, c) in replaced or _is_other(before[g], now[c])]
     if changed:
-        one, other = changed[0]
-        is_only_moved = _words(one) == _words(other)
-        before_words, now_words = (
-            (_words(one) + _place(one, golden), _words(other) + _place(other, golden))
-            if is_only_moved
-            else (_words(one), _words(other))
-        )
+        g, c = changed[0]
+        one, other = before[g], now[c]
+        before_words, now_words = _words(one), _words(other)
+        if before_words == now_words and one.place == other.place:
+            before_words, now_words = f"{before_words} as decision {g + 1}", f"{now_words} as decision {c + 1}"
+        elif before_words == now_words:
+            before_words, now_words = before_words + _place(one, golden), now_words + _place(other, golden)
         scene.change(
             "GT202", f"{about}: decided {before_words}, now {now_words}", golden=golden, candidate=candidate,
             expected=before_words, actual=now_words, lines=(one.line or None, other.line or None),

@@ -144,17 +144,28 @@ def compare_batching(scene: Scene) -> None:
 
 
 def _compare_turns(scene: Scene, pairs: list[tuple[int, int]], reported: set[int]) -> None:
-    if not scene.golden.has_turns or not scene.candidate.has_turns:
-        if scene.golden.has_turns != scene.candidate.has_turns:
-            side = "candidate" if scene.golden.has_turns else "golden"
-            remedy = "" if scene.golden.has_turns else " (remove it and record again to add them)"
-            scene.note(f"turns: the {side} has none{remedy}")
-        return
+    golden, candidate = scene.golden.operations, scene.candidate.operations
+    lanes: dict[str, list[tuple[int, int]]] = {}
+    for g, c in pairs:
+        if golden[g].agent == candidate[c].agent:
+            lanes.setdefault(golden[g].agent, []).append((g, c))
+    before, now = scene.golden.turned_agents(), scene.candidate.turned_agents()
+    for agent, lane in lanes.items():
+        if agent in before and agent in now:
+            _compare_turns_of_agent(scene, lane, reported)
+        elif agent in before or agent in now:
+            side = "candidate" if agent in before else "golden"
+            remedy = "" if agent in before else " (remove it and record again to add them)"
+            of_agent = f" of {agent}" if before and now else ""
+            scene.note(f"turns{of_agent}: the {side} has none{remedy}")
+
+
+def _compare_turns_of_agent(scene: Scene, pairs: list[tuple[int, int]], reported: set[int]) -> None:
     golden, candidate = scene.golden.operations, scene.candidate.operations
     done: set[tuple[int | None, int | None]] = set()
     for (g, c), (h, d) in pairwise(pairs):
         one, other = golden[g], golden[h]
-        if one.agent != other.agent or g in reported or h in reported or candidate[c].agent != candidate[d].agent:
+        if g in reported or h in reported:
             continue
         was_same, is_same = one.turn == other.turn, candidate[c].turn == candidate[d].turn
         if was_same == is_same or d < c:

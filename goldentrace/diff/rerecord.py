@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from goldentrace.diff.collapse import collapse, collapse_like
+from goldentrace.diff.decisions import comparable_kinds
 from goldentrace.model.change import Comparison
 from goldentrace.model.normal import NormalTrace
-from goldentrace.model.operation import Attempt, LeafMap, LooseEvent, Operation, make_label
+from goldentrace.model.operation import BEFORE_TURNS, Attempt, DecisionStep, LeafMap, LooseEvent, Operation, make_label
 from goldentrace.model.placeholder import parse_leaf, relabel
 from goldentrace.model.profile import Profile
 
@@ -34,6 +35,7 @@ class _Rerecording:
     to_golden: dict[int, int] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     touched: set[int] = field(default_factory=set)
+    kinds: frozenset[str] = frozenset()
 
     def run(self) -> NormalTrace:
         golden, candidate = self.comparison.golden, self.comparison.candidate
@@ -41,8 +43,10 @@ class _Rerecording:
         self.touched = {
             c.golden_index for c in self.comparison.changes if c.golden_index is not None and c.code != "GT107"
         }
+        self.kinds = comparable_kinds(golden, candidate, self.profile)
         if self.comparison.not_comparable:  # what could not be compared is not kept on trust
             self.touched.update(self.to_golden.values())
+            self.kinds = comparable_kinds(candidate, candidate, self.profile)
         is_ordered = self.profile.compare.parallel_order == "strict"
         order = list(_in_golden_order(candidate.operations, {} if is_ordered else self.to_golden))
         self._name(order)
@@ -95,24 +99,27 @@ class _Rerecording:
             parent=self.labels.get(new.parent, new.parent) if new.parent is not None else None,
             args=self._relabelled(args),
             uses=tuple(self.labels.get(label, label) for label in self.comparison.candidate.uses_of(c)),
-            steps=[self._step(step) for step in new.steps],
+            steps=[self._step(step) for step in new.steps if self._is_stated(step)],
         )
 
     def _in_turns(self, operations: list[Operation]) -> list[Operation]:
-        """Turns are the candidate's, unless only one side records them: then they are the golden's, as not compared.
+        """Turns are the candidate's, unless only one side records the agent's: then the golden's, as not compared.
 
         A batch keeps its members: its number is then counted anew within the golden's turn.
         """
         golden = self.comparison.golden
-        if golden.has_turns == self.comparison.candidate.has_turns or not golden.operations:
-            return operations
+        agents = golden.turned_agents() ^ self.comparison.candidate.turned_agents()
+        agents &= {operation.agent for operation in golden.operations}
         turns = {operation.label: operation.turn for operation in golden.operations}
-        turn: int | None = None
+        last: dict[str, int | None] = dict.fromkeys(golden.turned_agents(), BEFORE_TURNS)
         placed: list[Operation] = []
         batches: dict[tuple[object, ...], tuple[int | None, int]] = {}
         counts: dict[tuple[str, int | None], int] = {}
         for operation in operations:
-            turn = turns.get(operation.label, turn)
+            if operation.agent not in agents:
+                placed.append(operation)
+                continue
+            turn = last[operation.agent] = turns.get(operation.label, last.get(operation.agent))
             batch = operation.batch
             if batch is not None:
                 unit = (operation.agent, operation.turn, batch)
@@ -123,6 +130,10 @@ class _Rerecording:
                 turn, batch = batches[unit]
             placed.append(msgspec.structs.replace(operation, turn=turn, batch=batch))
         return placed
+
+    def _is_stated(self, step: object) -> bool:
+        """Is it no decision, or one of a kind that the new golden says to state?"""
+        return not isinstance(step, DecisionStep) or step.decision in self.kinds
 
     def _step(self, step: object) -> object:
         if isinstance(step, Attempt) and step.args is not None:
@@ -136,6 +147,10 @@ class _Rerecording:
         if isinstance(value, str):
             return relabel(value, self.labels)
         return self._relabelled(value) if isinstance(value, dict) else value
+
+    def _is_compared(self, event: LooseEvent) -> bool:
+        """Is it no decision, or one of a kind that both sides can state?"""
+        return event.kind != "decision" or event.fields["decision"] in self.kinds
 
     def _knows_effects(self) -> bool:
         """Does every label that the old effects name still stand for a call?"""
@@ -162,15 +177,18 @@ class _Rerecording:
         news: dict[str, list[int]] = {"decision": [], "limit": [], "effect": []}
         events: list[LooseEvent] = []
         for event in self.comparison.candidate.loose:
+            if not self._is_compared(event):
+                continue
             position = 1 + max((position_of[c] for c in range(event.position)), default=-1)
             news[event.kind].append(position)
             if kinds[event.kind]:
                 fields = {name: self._relabelled_value(value) for name, value in event.fields.items()}
                 events.append(msgspec.structs.replace(event, position=position, fields=fields))
         for event in self.comparison.golden.loose:
-            if kinds[event.kind]:
+            is_compared = self._is_compared(event)
+            if kinds[event.kind] and (is_compared or is_open):
                 continue
-            if event.kind == "effect" or not news[event.kind]:
+            if event.kind == "effect" or not is_compared or not news[event.kind]:
                 position = 1 + max((place_of[g] for g in range(event.position) if g in place_of), default=-1)
             else:
                 position = news[event.kind].pop(0)
@@ -179,9 +197,10 @@ class _Rerecording:
 
 
 def _labels_in(operation: Operation) -> set[str]:
-    """Every label that the operation's placeholders name."""
+    """Every label that the operation's placeholders name, and its parent's."""
     maps = [operation.args, *(attempt.args for attempt in operation.attempts if attempt.args)]
-    return {
+    named = {operation.parent} if operation.parent is not None else set()
+    return named | {
         reference.label
         for leaves in maps
         for leaf in leaves.values()
@@ -194,33 +213,34 @@ def _labels_in(operation: Operation) -> set[str]:
 def _in_golden_order(operations: list[Operation], to_golden: dict[int, int]) -> Iterator[int]:
     """The candidate's order, but members of a batch as the golden has them, and children behind their parents'
     batch."""
-    children: dict[str, list[int]] = {}
-    top: list[int] = []
+    children: dict[str | None, list[int]] = {}
     for c, operation in enumerate(operations):
-        (children.setdefault(operation.parent, []) if operation.parent is not None else top).append(c)
-    yield from _emit(top, operations, to_golden, children)
+        children.setdefault(operation.parent, []).append(c)
+    waiting = _units(children.pop(None, []), operations)[::-1]
+    while waiting:
+        unit = _as_golden_has_them(waiting.pop(), operations, to_golden)
+        yield from unit
+        for c in reversed(unit):
+            waiting.extend(reversed(_units(children.pop(operations[c].label, []), operations)))
 
 
-def _emit(
-    members: Iterable[int], operations: list[Operation], to_golden: dict[int, int], children: dict[str, list[int]]
-) -> Iterator[int]:
-    unit: list[int] = []
-
-    def flush() -> Iterator[int]:
-        ranks = {c: to_golden.get(c, len(to_golden) + len(operations)) for c in unit}
-        if len(unit) > 1:  # whoever names an id by another member's arguments stands behind that member
-            names = {operations[c].label: c for c in unit}
-            for c in sorted(unit):
-                ranks[c] = max([ranks[c], *(ranks[names[label]] for label in _labels_in(operations[c]) & names.keys())])
-        ordered = sorted(unit, key=lambda c: (ranks[c], c))
-        yield from ordered
-        for c in ordered:
-            inner = children.pop(operations[c].label, [])
-            yield from _emit(inner, operations, to_golden, children)
-
+def _units(members: Iterable[int], operations: list[Operation]) -> list[list[int]]:
+    """The batches and serial calls among operations, in order."""
+    units: list[list[int]] = []
     for c in members:
-        if unit and not operations[unit[-1]].is_beside(operations[c]):
-            yield from flush()
-            unit = []
-        unit.append(c)
-    yield from flush()
+        if units and operations[units[-1][-1]].is_beside(operations[c]):
+            units[-1].append(c)
+        else:
+            units.append([c])
+    return units
+
+
+def _as_golden_has_them(unit: list[int], operations: list[Operation], to_golden: dict[int, int]) -> list[int]:
+    """A batch in the golden's order; whoever names an id by another member's arguments stands behind that member."""
+    if len(unit) == 1:
+        return unit
+    ranks = {c: to_golden.get(c, len(to_golden) + len(operations)) for c in unit}
+    names = {operations[c].label: c for c in unit}
+    for c in sorted(unit):
+        ranks[c] = max([ranks[c], *(ranks[names[label]] for label in _labels_in(operations[c]) & names.keys())])
+    return sorted(unit, key=lambda c: (ranks[c], c))

@@ -4,7 +4,9 @@
 pass
    aligns again with keys extended by what the placeholders refer to and by the statuses, and is kept if it leaves fewer
    differences: equal keys paired blindly gave three errors where one of four equal calls was dropped.
-2. What is left pairs as moved, as changed arguments, as another agent, as another tool, as moved with ids erased.
+2. Where an id has another name in the candidate than in the golden (an earlier call came to hold it), the candidate's
+   operation takes the golden's key, and both passes run again.
+3. What is left pairs as moved, as changed arguments, as another agent, as another tool, as moved with ids erased.
 This module must not say what a difference means.
 """
 
@@ -25,6 +27,11 @@ from goldentrace.model.placeholder import parse_leaf
 MAX_SCORED: Final = 4_000
 """Candidates for one gap's changed arguments that are compared leaf by leaf, golden times candidate; beyond it position
 alone decides, so that two unrelated runs cost no more than linear time."""
+
+MAX_RENAMINGS: Final = 3
+"""How often keys are taken over and aligned again: an operation's ids may be named by one that was renamed itself."""
+MAX_STAND_INS: Final = 20
+"""Golden operations that one of the candidate is compared with for taking over a key."""
 
 Key: TypeAlias = Callable[[Operation], Hashable]
 
@@ -68,31 +75,62 @@ def align_operations(
 
     Every golden and every candidate operation is in at most one pair. Deterministic; ties go to the earlier operation.
     """
-    left = [operation.key for operation in golden.operations]
-    right = [operation.key for operation in candidate.operations]
-    pairs, is_exact = align(left, right, far)
-    first = _Trial(golden, candidate, references, pairs)
-    if first.mismatches:
-        second = _second_trial(golden, candidate, references, first, far)
-        if second.differences < first.differences:
-            first = second
-    references.to_candidate = dict(first.pairs)
+    best = _best_trial(golden, candidate, references, far, {})
+    for _ in range(MAX_RENAMINGS):
+        stand_ins = {**best.stand_ins, **_stand_ins(golden, candidate, references, best)}
+        if len(stand_ins) == len(best.stand_ins):
+            break
+        again = _best_trial(golden, candidate, references, far, stand_ins)
+        if again.differences >= best.differences:
+            break
+        best = again
+    references.to_candidate = dict(best.pairs)
     same = PairKind.SAME
-    found = Alignment({g: (c, same) for g, c in first.pairs}, is_exact)
-    if len(found.pairs) < max(len(left), len(right)):
-        _Leftovers(golden, candidate, references, found, first.pairs).pair()
+    found = Alignment({g: (c, same) for g, c in best.pairs}, best.is_exact)
+    if len(found.pairs) < max(len(golden.operations), len(candidate.operations)):
+        _Leftovers(golden, candidate, references, found).pair()
     for g, c in reassign_children(golden, candidate, {g: c for g, (c, _) in found.pairs.items()}).items():
         found.put(g, c, same)
     references.to_candidate = {g: c for g, (c, _) in found.pairs.items()}
     return found
 
 
+def _best_trial(
+    golden: NormalTrace,
+    candidate: NormalTrace,
+    references: References,
+    far: FarAligner | None,
+    stand_ins: dict[int, int],
+) -> "_Trial":
+    """The better of the two passes. stand_ins: candidate operation -> golden operation of which it takes the key."""
+    left: list[Hashable] = [operation.key for operation in golden.operations]
+    right: list[Hashable] = [operation.key for operation in candidate.operations]
+    for c, g in stand_ins.items():
+        right[c] = left[g]
+    pairs, is_exact = align(left, right, far)
+    first = _Trial(golden, candidate, references, pairs, stand_ins, is_exact=is_exact)
+    if not first.mismatches:
+        return first
+    pairs = _extended_pairs(golden, candidate, references, first, (left, right), far)
+    second = _Trial(golden, candidate, references, pairs, stand_ins, is_exact=is_exact)
+    return second if second.differences < first.differences else first
+
+
 class _Trial:
     """One alignment by keys and how many differences it leaves."""
 
     def __init__(
-        self, golden: NormalTrace, candidate: NormalTrace, references: References, pairs: list[tuple[int, int]]
+        self,
+        golden: NormalTrace,
+        candidate: NormalTrace,
+        references: References,
+        pairs: list[tuple[int, int]],
+        stand_ins: dict[int, int],
+        *,
+        is_exact: bool,
     ) -> None:
+        self.stand_ins = stand_ins
+        self.is_exact = is_exact
         references.to_candidate = dict(pairs)
         self.pairs = reassign_siblings(golden, candidate, pairs)
         references.to_candidate = dict(self.pairs)
@@ -105,8 +143,11 @@ class _Trial:
 
 def is_alike(golden: Operation, candidate: Operation, candidate_index: int, references: References) -> bool:
     """Do two operations of equal key also refer to the same operations and end alike?"""
-    if _statuses(golden) != _statuses(candidate):
-        return False
+    return _statuses(golden) == _statuses(candidate) and refers_alike(golden, candidate, candidate_index, references)
+
+
+def refers_alike(golden: Operation, candidate: Operation, candidate_index: int, references: References) -> bool:
+    """Do the arguments of two operations refer to the same operations?"""
     if golden.args is candidate.args or not has_references(golden):
         return True
     for pointer, written in golden.args.items():
@@ -133,37 +174,72 @@ def _statuses(operation: Operation) -> object:
     return tuple(attempt.status for attempt in operation.attempts)
 
 
-def _second_trial(
-    golden: NormalTrace, candidate: NormalTrace, references: References, first: _Trial, far: FarAligner | None
-) -> _Trial:
+def _stand_ins(golden: NormalTrace, candidate: NormalTrace, references: References, trial: _Trial) -> dict[int, int]:
+    """Unpaired candidate operations -> an unpaired golden one that asks for the same with the same ids, where only the
+    place that names an id is another."""
+    done_golden, done_candidate = {g for g, _ in trial.pairs}, {c for _, c in trial.pairs}
+    left = [n for n, o in enumerate(golden.operations) if n not in done_golden and has_references(o)]
+    right = [n for n, o in enumerate(candidate.operations) if n not in done_candidate and has_references(o)]
+    if not left or not right:
+        return {}
+    references.to_candidate = dict(trial.pairs)
+    likely: dict[Hashable, list[int]] = {}
+    for g in left:
+        likely.setdefault(_erased(golden.operations[g]), []).append(g)
+    found: dict[int, int] = {}
+    for c in right:
+        operation = candidate.operations[c]
+        for g in likely.get(_erased(operation), ())[:MAX_STAND_INS]:
+            if refers_alike(golden.operations[g], operation, c, references):
+                found[c] = g
+                break
+    return found
+
+
+def _extended_pairs(
+    golden: NormalTrace,
+    candidate: NormalTrace,
+    references: References,
+    first: _Trial,
+    plain: tuple[list[Hashable], list[Hashable]],
+    far: FarAligner | None,
+) -> list[tuple[int, int]]:
     """Align by extended keys, then, in the gaps that leaves, by plain keys."""
     references.to_candidate = dict(first.pairs)
     to_golden = {c: g for g, c in first.pairs}
-    left = [_extended(operation, references, None) for operation in golden.operations]
-    right = [_extended(operation, references, to_golden) for operation in candidate.operations]
+    left = [_extended(operation, operation, references, None) for operation in golden.operations]
+    right: list[Hashable] = []
+    for c, operation in enumerate(candidate.operations):
+        g = first.stand_ins.get(c)
+        if g is None:
+            right.append(_extended(operation, operation, references, to_golden))
+        else:
+            right.append(_extended(golden.operations[g], operation, references, None))
     anchors, _ = align(left, right, far)
     pairs: list[tuple[int, int]] = []
     g_start = c_start = 0
     for g, c in [*anchors, (len(left), len(right))]:
         if g > g_start and c > c_start:
-            keys = [o.key for o in golden.operations[g_start:g]], [o.key for o in candidate.operations[c_start:c]]
-            inner, _ = align(*keys, far)
+            inner, _ = align(plain[0][g_start:g], plain[1][c_start:c], far)
             pairs.extend((g_start + one, c_start + other) for one, other in inner)
         if g < len(left):
             pairs.append((g, c))
         g_start, c_start = g + 1, c + 1
-    return _Trial(golden, candidate, references, pairs)
+    return pairs
 
 
-def _extended(operation: Operation, references: References, to_golden: dict[int, int] | None) -> Hashable:
+def _extended(
+    operation: Operation, ended: Operation, references: References, to_golden: dict[int, int] | None
+) -> Hashable:
+    """The key with what its ids refer to, and with the statuses of the operation that ended so."""
     if not has_references(operation):
-        return (operation.key, _statuses(operation))
+        return (operation.key, _statuses(ended))
     names = tuple(
         (pointer, references.resolved(leaf, to_golden))
         for pointer, leaf in sorted(operation.args.items())
         if isinstance(leaf, str) and "<" in leaf
     )
-    return (operation.key, _statuses(operation), names)
+    return (operation.key, _statuses(ended), names)
 
 
 class _Leftovers:
@@ -175,19 +251,23 @@ class _Leftovers:
         candidate: NormalTrace,
         references: References,
         found: Alignment,
-        anchors: Sequence[tuple[int, int]],
     ) -> None:
         self.golden, self.candidate = golden, candidate
         self.references, self.found = references, found
-        taken = {c for _, c in anchors}
+        taken = {c for c, _ in found.pairs.values()}
         self.removed = [n for n in range(len(golden.operations)) if n not in found.pairs]
         self.added = [n for n in range(len(candidate.operations)) if n not in taken]
-        self.golden_gap = _gaps(len(golden.operations), [g for g, _ in anchors])
-        self.candidate_gap = _gaps(len(candidate.operations), [c for _, c in anchors])
+        self.golden_gap: list[int] = []
+        self.candidate_gap: list[int] = []
 
     def pair(self) -> None:
         self._pair_equal(PairKind.MOVED, lambda operation: operation.key)
         for kind, key in _IN_PLACE:
+            if not self.removed or not self.added:
+                break
+            anchors = self.found.settled()
+            self.golden_gap = _gaps(len(self.golden.operations), [g for g, _ in anchors])
+            self.candidate_gap = _gaps(len(self.candidate.operations), [c for _, c in anchors])
             self._pair_in_gaps(kind, key)
             self._pair_in_batches(kind, key)
         self._pair_equal(PairKind.MOVED_OTHER_IDS, _erased)

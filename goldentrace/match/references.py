@@ -150,9 +150,11 @@ class References:
         payloads = self.candidate.payloads
         assert payloads is not None
         if expected.kind == "args":
+            attempt = (expected.attempt or 1) - 1
+            found = payloads.argument_ids(operation, expected.place, attempt)
             pointer, _, nth = expected.place.rpartition("~")
-            if pointer and nth.isdigit() and nth != "0" and not payloads.argument_ids(operation, expected.place, 0):
-                return payloads.argument_ids(operation, pointer, 0)[int(nth) - 1 : int(nth)] == (value,)
-            return value in payloads.argument_ids(operation, expected.place, 0)
+            if not found and nth.isdigit():  # the n-th id of a text
+                found = payloads.argument_ids(operation, pointer, attempt)[int(nth) - 1 : int(nth)]
+            return value in found
         found = payloads.result_ids(operation, expected.place, expected.attempt)
         return value in found if found else payloads.has_id(operation, value)

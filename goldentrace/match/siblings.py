@@ -1,14 +1,14 @@
 """Members of a batch that ask for the same: which of them is which.
 
-Calls of equal key in one batch are interchangeable, so the assignment is chosen that makes later uses equal, then how
-they ended: the
+Calls of equal key in one batch are interchangeable, so the assignment is chosen that makes later uses equal (the
 golden's operation whose result later calls read is paired with the candidate's of which the paired calls read the
-result. Equal calls within different calls pair by those.
+result), then how they ended, then all that happened to them. Equal calls within different calls pair by those.
 """
 
 from collections import defaultdict
 
 from goldentrace.model.normal import NormalTrace
+from goldentrace.model.operation import ApprovalStep, Attempt, Step
 from goldentrace.model.placeholder import parse_leaf
 
 Pairs = list[tuple[int, int]]
@@ -33,7 +33,7 @@ def reassign_siblings(golden: NormalTrace, candidate: NormalTrace, pairs: Pairs)
         wanted = [pairs[place][0] for place in places]
         offered = [pairs[place][1] for place in places]
         ranked = sorted(
-            (-len(golden_uses[g] & candidate_uses[c]), _ends(golden, g) != _ends(candidate, c), abs(n - m), n, m)
+            (-len(golden_uses[g] & candidate_uses[c]), _differing(golden, g, candidate, c), abs(n - m), n, m)
             for n, g in enumerate(wanted)
             for m, c in enumerate(offered)
         )
@@ -75,9 +75,20 @@ def reassign_children(golden: NormalTrace, candidate: NormalTrace, pairs: dict[i
     return {g: c for g, c in moved.items() if pairs[g] != c}
 
 
-def _ends(trace: NormalTrace, index: int) -> list[str | None]:
-    """How the attempts of an operation ended."""
-    return [attempt.status for attempt in trace.operations[index].attempts]
+def _differing(golden: NormalTrace, g: int, candidate: NormalTrace, c: int) -> tuple[bool, bool]:
+    """Did their attempts end otherwise, and did anything else happen to them otherwise?"""
+    one, other = golden.operations[g], candidate.operations[c]
+    ends = [attempt.status for attempt in one.attempts], [attempt.status for attempt in other.attempts]
+    return ends[0] != ends[1], [_told(step) for step in one.steps] != [_told(step) for step in other.steps]
+
+
+def _told(step: Step) -> tuple[object, ...]:
+    """What a step says in any trace, without its times."""
+    if isinstance(step, Attempt):
+        return (step.origin, step.status, step.error_class, step.http_status, step.args_hash, step.result)
+    if isinstance(step, ApprovalStep):
+        return ("approval", step.verdict)
+    return (step.decision, step.by, step.reason)
 
 
 def _users(trace: NormalTrace, names: dict[int, int]) -> dict[int, _Signature]:

@@ -33,7 +33,7 @@ class Payloads(Protocol):
         """Is there a value at that leaf of the operation's arguments, and which (redacted)?"""
 
     def argument_ids(self, operation: int, pointer: str, attempt: int = 0) -> tuple[str, ...]:
-        """The ids in that leaf, in order, in comparable form."""
+        """The ids that the leaf has placeholders for, in order, in comparable form."""
 
     def result_ids(self, operation: int, pointer: str, attempt: int | None = None) -> tuple[str, ...]:
         """The id at that place of the operation's last result, or of that attempt's (from 1); none where it is gone."""
@@ -74,6 +74,10 @@ class NormalTrace:
     payloads: Payloads | None = None
     notes: tuple[str, ...] = ()
     masked: list["Masked"] = field(default_factory=list)
+
+    def turned_agents(self) -> set[str]:
+        """Return the agents of which the source records turns."""
+        return {operation.agent for operation in self.operations if operation.turn is not None}
 
     def values(self) -> frozenset[str]:
         """Return the texts that arguments hold as values, as written: what looks random and is among them is no id."""

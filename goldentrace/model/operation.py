@@ -6,7 +6,7 @@ h:…`, a placeholder `<get_order#1/id>`, or `{"value": …}` where the profile 
 """
 
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -68,6 +68,9 @@ class ApprovalStep(msgspec.Struct, kw_only=True, gc=False):
     line: int = 0
 
 
+BEFORE_TURNS: Final = 0
+"""The turn of what an agent called before its first one: it has turns, so that every call of it stands in one."""
+
 Step: TypeAlias = Attempt | DecisionStep | ApprovalStep
 
 
@@ -75,9 +78,10 @@ class Operation(msgspec.Struct, kw_only=True, gc=False):
     """One operation.
 
     label: its name in the trace, `tool#n`, with the agent before it where that is not `main`; turn: ordinal of the turn
-    from 1, None where the source knows no turns; batch: number of the batch within its turn, None for a serial call;
-    args_hash: digest of the leaf map with placeholders reduced, the third part of the alignment key; uses: labels of
-    the operations whose results gave argument values, None until asked for (`NormalTrace.uses_of`); steps: in order.
+    from 1 (`BEFORE_TURNS` before it), None where the source knows no turns of the agent; batch: number of the batch
+    within its turn, None for a serial call; args_hash: digest of the leaf map with placeholders reduced, the third part
+    of the alignment key; uses: labels of the operations whose results gave argument values, None until asked for
+    (`NormalTrace.uses_of`); steps: in order.
     """
 
     label: str

@@ -14,7 +14,7 @@ _PLACEHOLDER: Final = re.compile(
     r"<(?:(?P<kind>new|unknown):(?P<shape>[^:<>#/]+)(?::(?P<nth>\d+))?"
     r"|(?P<clock>now|now[+-]\d+s|today[+-]\d+d)"
     r"|secret:(?P<secret>\d+)"
-    r"|(?P<label>(?:[^<>/# ]+/)?[^<>/# ]+#\d+)(?P<args>\.args|@\d+)?(?P<place>[^<> ]*))>"
+    r"|(?P<label>(?:[^<>/# ]+/)?[^<>/# ]+#\d+)(?P<args>\.args)?(?:@(?P<attempt>\d+))?(?P<place>[^<> ]*))>"
 )
 
 
@@ -23,8 +23,8 @@ class Placeholder:
     """One placeholder.
 
     kind: `result`, `args`, `new`, `unknown`, `clock` or `secret`; label, place: of the operation and the place in it,
-    for `result` and `args`; attempt: of a result that
-    was not the last, from 1; text: as written.
+    for `result` and `args`; attempt: from 1, of a result that was not the last or of arguments that were not the first;
+    text: as written.
     """
 
     kind: str
@@ -52,10 +52,9 @@ def _placeholder(match: re.Match[str]) -> Placeholder:
         return Placeholder("clock", text)
     if match["secret"]:
         return Placeholder("secret", text)
-    source, place = match["args"] or "", unescape_place(match["place"])
-    if source == ".args":
-        return Placeholder("args", text, match["label"], place)
-    return Placeholder("result", text, match["label"], place, attempt=int(source[1:]) if source else None)
+    attempt = int(match["attempt"]) if match["attempt"] else None
+    kind = "args" if match["args"] else "result"
+    return Placeholder(kind, text, match["label"], unescape_place(match["place"]), attempt=attempt)
 
 
 def relabel(written: str, labels: dict[str, str]) -> str:
@@ -67,7 +66,7 @@ def relabel(written: str, labels: dict[str, str]) -> str:
         label = match["label"]
         if label is None or label not in labels:
             return match[0]
-        return f"<{labels[label]}{match['args'] or ''}{match['place']}>"
+        return f"<{labels[label]}{match[0][1 + len(label) :]}"
 
     return _PLACEHOLDER.sub(renamed, written)
 

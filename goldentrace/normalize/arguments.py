@@ -53,6 +53,8 @@ class ArgumentWriter:
         self.cache = cache
         self.masked = masked
         self.flats: dict[int, Flat] = {}
+        self.ids: dict[int, dict[str, tuple[str, ...]]] = {}
+        """Index of a call's event -> pointer -> the ids that the placeholders of that leaf stand for, in order."""
         self.provenance = Provenance(frozenset())
 
     def prepare(self, attempt: Try) -> Flat | None:
@@ -96,20 +98,25 @@ class ArgumentWriter:
         for pointer in sorted(flat.leaves, key=_place):  # names count, and the order of keys says nothing
             leaf = flat.leaves[pointer]
             if isinstance(leaf, Mixed):
-                written[pointer], reduced[pointer] = self.name_mixed(leaf, pointer, new, label)
+                written[pointer], reduced[pointer], ids = self.name_mixed(leaf, pointer, new, label)
+                self.ids.setdefault(attempt.call_index, {})[pointer] = ids
             elif isinstance(leaf, Moment):
                 written[pointer] = reduced[pointer] = self._name_moment(leaf, call, pointer, label)
             else:
                 written[pointer] = reduced[pointer] = leaf
         return written, _hash_of(reduced)
 
-    def name_mixed(self, leaf: Mixed, pointer: str, new: NewIds, label: str | None) -> tuple[WrittenLeaf, WrittenLeaf]:
-        """A leaf that is one placeholder is written as that; a mixed one as the digest of its template and
-        placeholders."""
+    def name_mixed(
+        self, leaf: Mixed, pointer: str, new: NewIds, label: str | None
+    ) -> tuple[WrittenLeaf, WrittenLeaf, tuple[str, ...]]:
+        """Return a leaf as written, as reduced for the key, and the ids that its placeholders stand for.
+
+        One that is one placeholder is written as that; a mixed one as the digest of its template and placeholders.
+        """
         template: list[Any] = []
         written: list[str] = []
         reduced: list[str] = []
-        nth = 0
+        ids: list[str] = []
         for segment in leaf.segments:
             if isinstance(segment, str):
                 template.append(segment)
@@ -118,8 +125,7 @@ class ArgumentWriter:
                 template.append({"path": segment.value})
                 self._explain(label, pointer, segment, f"<{segment.value}>")
                 continue
-            nth += segment.is_id
-            place = pointer if len(leaf.segments) == 1 else f"{pointer}~{nth}"
+            place = pointer if len(leaf.segments) == 1 else f"{pointer}~{len(ids) + 1}"
             found = (
                 self.provenance.name_secret(segment)
                 if segment.kind == "secret"
@@ -129,20 +135,22 @@ class ArgumentWriter:
                 template.append(segment.text)
                 continue
             template.append({})
+            if segment.is_id:
+                ids.append(segment.value)
             written.append(found.written)
             reduced.append(found.reduced)
             self._explain(label, pointer, segment, found.written)
         template = _merged(template)
         if template == [{}]:
-            return written[0], reduced[0]
+            return written[0], reduced[0], tuple(ids)
         if all(isinstance(part, str) for part in template):
             plain = self.reader.describe("".join(template))
-            return plain, plain
+            return plain, plain, ()
         length = sum(
             len(part) if isinstance(part, str) else len(part.get("path", "")) + 2 for part in template if part != {}
         )
         shape = f"str[{length}] {self.reader.digest(template)}"
-        return " ".join((shape, *written)), " ".join((shape, *reduced))
+        return " ".join((shape, *written)), " ".join((shape, *reduced)), tuple(ids)
 
     def _name_moment(self, leaf: Moment, call: ToolCall, pointer: str, label: str | None) -> WrittenLeaf:
         clock = wall_ms(call)

@@ -13,10 +13,10 @@ UNKNOWN_OUTCOME = frozenset({"timeout", "unfinished", "cancelled"})
 """Statuses that leave open whether a write took effect, where the request may have left."""
 
 
-def infer_retries(normal: NormalTrace) -> None:
+def infer_retries(normal: NormalTrace, states: list[str] | None) -> None:
     """Add an inferred `retry` before each later attempt that no stated decision explains, where the source cannot state
-    them; `by` is the attempt's origin."""
-    if _can_state(normal, "retry"):
+    them; `by` is the attempt's origin. states: the kinds that the source says it states, None for all."""
+    if _can_state(states, "retry"):
         return
     for operation in normal.operations:
         if sum(type(step) is Attempt for step in operation.steps) < 2:
@@ -38,7 +38,7 @@ def infer_retries(normal: NormalTrace) -> None:
         operation.steps = steps  # type: ignore[assignment]
 
 
-def infer_decisions(normal: NormalTrace, profile: Profile) -> None:
+def infer_decisions(normal: NormalTrace, profile: Profile, states: list[str] | None) -> None:
     """Add the decisions that the profile's tools declare, where the source cannot state them."""
     declared = {n: t for n, t in profile.tools.items() if t.reconciles or t.fallback_for or t.escalates}
     if not declared:
@@ -48,7 +48,7 @@ def infer_decisions(normal: NormalTrace, profile: Profile) -> None:
     for index, operation in enumerate(normal.operations):
         tool = declared.get(operation.tool_name)
         if tool is not None:
-            if tool.escalates and not _can_state(normal, "escalate"):
+            if tool.escalates and not _can_state(states, "escalate"):
                 normal.loose.append(_loose_decision("escalate", index, operation))
             for kind, names, source in (
                 ("reconcile", tool.reconciles, open_writes),
@@ -56,7 +56,7 @@ def infer_decisions(normal: NormalTrace, profile: Profile) -> None:
             ):
                 for name in [names] if isinstance(names, str) else names or []:
                     about = source.pop(name, None)
-                    if about is not None and not _can_state(normal, kind):
+                    if about is not None and not _can_state(states, kind):
                         about.steps.append(_decision(kind, operation))
         last = operation.last
         if last.status in UNKNOWN_OUTCOME and last.sent is not False and not operation.is_read:
@@ -68,8 +68,7 @@ def infer_decisions(normal: NormalTrace, profile: Profile) -> None:
     normal.loose.sort(key=lambda event: (event.position, event.index))
 
 
-def _can_state(normal: NormalTrace, kind: str) -> bool:
-    states = normal.header.states
+def _can_state(states: list[str] | None, kind: str) -> bool:
     return states is None or kind in states
 
 

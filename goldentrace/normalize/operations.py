@@ -46,7 +46,7 @@ class Try:
 class Group:
     """An operation as recorded: `steps` are Try, Decision or Approval with its index, in order."""
 
-    __slots__ = ("batch", "children", "closer", "first", "label", "last", "parent", "steps", "turn")
+    __slots__ = ("children", "closer", "first", "label", "last", "parent", "steps", "turn")
 
     def __init__(self, first: Try, turn: int | None) -> None:
         self.first = first
@@ -55,7 +55,6 @@ class Group:
         self.steps: list[Try | tuple[Decision | Approval, int]] = [first]
         self.parent: Group | None = None
         self.children: list[list[Group]] = []
-        self.batch: int | None = None
         self.label = ""
         self.closer: Group | None = None
         """The first call of a later batch, which ends the series of attempts."""
@@ -241,7 +240,7 @@ def _is_beside(one: Group, call: ToolCall, turn: int | None) -> bool:
 
 
 def _find_batches(grouped: Grouped) -> None:
-    """Number the batches: equal `batch` of one turn; without it, calls of one turn, agent and parent of which each
+    """Find the batches: equal `batch` of one turn; without it, calls of one turn, agent and parent of which each
     started before any of them had a result. Fills `units` and `children`."""
     serial_end: dict[tuple[int | None, str, int], tuple[list[Group], float]] = {}
     stated: dict[tuple[int | None, str, int, str | int], list[Group]] = {}
@@ -270,10 +269,3 @@ def _find_batches(grouped: Grouped) -> None:
     for unit in units:
         if unit[0].parent is not None:
             unit[0].parent.children.append(unit)
-    batches: dict[tuple[int | None, str], int] = {}
-    for unit in units:
-        if len(unit) > 1:
-            turn_of_agent = (unit[0].turn, unit[0].first.call.agent)
-            batches[turn_of_agent] = batches.get(turn_of_agent, 0) + 1
-            for member in unit:
-                member.batch = batches[turn_of_agent]

@@ -4,10 +4,10 @@ Only a run has them; a golden file holds no value. So a verdict may ask them abo
 golden only for what is shown. Decoded lazily: most operations are never asked about.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from goldentrace.codec.canonical import JsonError, decode
+from goldentrace.codec.canonical import MAX_DEPTH, JsonError, decode
 from goldentrace.model import pointer as pointers
 from goldentrace.model.event import ABSENT, ToolCall
 from goldentrace.normalize.elements import ResultDocument
@@ -26,14 +26,21 @@ _SHORT = 3
 class RunPayloads:
     """Implements `model.normal.Payloads` over the recorded operations of one trace."""
 
-    def __init__(self, reader: LeafReader, groups: list[Group], members: list[int]) -> None:
-        """groups: in canonical order; members: number of the canonical unit (batch or serial call) of each."""
+    def __init__(
+        self,
+        reader: LeafReader,
+        groups: list[Group],
+        members: list[int],
+        argument_ids: Mapping[int, Mapping[str, tuple[str, ...]]],
+    ) -> None:
+        """groups: in canonical order; members: number of the canonical unit (batch or serial call) of each;
+        argument_ids: index of a call's event -> pointer -> the ids that placeholders stand for."""
         self._reader = reader
         self._groups = groups
         self._members = members
+        self._argument_ids = argument_ids
         self._documents: dict[int, list[ResultDocument | None]] = {}
         self._ids: dict[int, set[str]] = {}
-        self._flats: dict[int, Flat] = {}
         self._uses: list[tuple[int, ...]] | None = None
         self._scalars: dict[bytes, set[Scalar]] = {}
 
@@ -66,17 +73,13 @@ class RunPayloads:
         return self._reader.redactor.redact_value(value, {}, key)
 
     def argument_ids(self, operation: int, pointer: str, attempt: int = 0) -> tuple[str, ...]:
-        """Return the ids in one argument leaf, in order, in comparable form. attempt: 0-based."""
+        """Return the ids that one argument leaf has placeholders for, in order, in comparable form.
+
+        attempt: 0-based.
+        """
         tries = self._groups[operation].tries()
-        call = tries[min(attempt, len(tries) - 1)].call
-        place = operation if attempt == 0 else -1 - operation * 1000 - attempt
-        flat = self._flats.get(place)
-        if flat is None:
-            flat = self._flats[place] = flatten_call(self._reader, call, None)
-        leaf = flat.leaves.get(pointer)
-        if not isinstance(leaf, Mixed):
-            return ()
-        return tuple(token.value for token in leaf.segments if not isinstance(token, str) and token.is_id)
+        index = tries[min(attempt, len(tries) - 1)].call_index
+        return self._argument_ids.get(index, {}).get(pointer, ())
 
     def documents(self, operation: int) -> list[ResultDocument | None]:
         """Return the decoded result of each attempt of an operation, None where there is none."""
@@ -186,7 +189,7 @@ def _decoded_or_none(raw: Any) -> Any:
         return None
 
 
-def telling_scalars(value: Any) -> Iterator[Scalar]:
+def telling_scalars(value: Any, depth: int = 0) -> Iterator[Scalar]:
     """Yield the values that can name their source: not null, boolean, empty, |number| < 10 or under 3 characters."""
     kind = type(value)
     if kind is str:
@@ -194,17 +197,17 @@ def telling_scalars(value: Any) -> Iterator[Scalar]:
             yield (str, value)
             if value[:1] in ("{", "[") and value[-1:] in ("}", "]"):
                 try:
-                    inner = decode(value)
+                    inner = decode(value, MAX_DEPTH - depth)
                 except JsonError:
                     return
                 if isinstance(inner, dict | list):
-                    yield from telling_scalars(inner)
+                    yield from telling_scalars(inner, depth)
     elif kind is int or kind is float:
         if abs(value) >= _SMALL:
             yield (float, value)
     elif kind is dict:
         for item in value.values():
-            yield from telling_scalars(item)
+            yield from telling_scalars(item, depth + 1)
     elif kind is list:
         for item in value:
-            yield from telling_scalars(item)
+            yield from telling_scalars(item, depth + 1)

@@ -9,9 +9,9 @@ from bisect import bisect_right
 from collections.abc import Collection
 from typing import Any
 
-from goldentrace.model.event import Approval, Effect, ModelTurn
+from goldentrace.model.event import DECISION_KINDS, Approval, Decision, Effect, ModelTurn, TraceStart
 from goldentrace.model.normal import Header, Masked, NormalTrace
-from goldentrace.model.operation import ApprovalStep, Attempt, DecisionStep, LeafMap, Operation, make_label
+from goldentrace.model.operation import BEFORE_TURNS, ApprovalStep, Attempt, DecisionStep, Operation, make_label
 from goldentrace.model.profile import Profile, Tool
 from goldentrace.model.trace import Trace
 from goldentrace.normalize.arguments import ArgumentCache, ArgumentWriter
@@ -69,6 +69,8 @@ class _Normalization:
         self.turn_indexes = [index for index, event in enumerate(self.trace.events) if type(event) is ModelTurn]
         self.wanted: set[str] = set()
         self.counts: dict[tuple[str, str], int] = {}
+        self.turns: dict[str, int] = {}
+        self.batches: dict[tuple[str, int | None], int] = {}
         self.operations: list[Operation] = []
         self.order: list[Group] = []
         self.members: list[int] = []
@@ -86,14 +88,14 @@ class _Normalization:
         self.writer.provenance = Provenance(
             literal_ids(trace, given, self.wanted), self._constant_ids(grouped, constants)
         )
-        for unit in grouped.units:
-            self._name_unit(unit)
+        turned = {member.first.call.agent for member in grouped.groups if member.turn is not None}
+        self.turns = dict.fromkeys(turned, BEFORE_TURNS)
+        self._name_units(grouped.units)
         start, end = trace.start, trace.end
-        states = start.states
         normal = NormalTrace(
             header=Header(
                 scenario_id=start.scenario_id, seed=start.seed, profile=self.profile.name,
-                profile_hash=profile_hash, states=None if states is None else tuple(sorted(set(states))),
+                profile_hash=profile_hash, states=_stated_kinds(trace),
             ),
             operations=self.operations,
             loose=loose_events(trace, grouped, self.members, self.writer),
@@ -104,12 +106,12 @@ class _Normalization:
             has_times=has_times(trace),
             incomplete=trace.incomplete,
             end_line=trace.line_of(len(trace.events) - 1),
-            payloads=RunPayloads(self.reader, self.order, self.members),
-            notes=tuple(_note_text(note.text, note.line) for note in trace.notes),
+            payloads=RunPayloads(self.reader, self.order, self.members, self.writer.ids),
+            notes=(*(_note_text(note.text, note.line) for note in trace.notes), *_unheard_of(start)),
             masked=self.masked,
         )  # fmt: skip
-        infer_retries(normal)
-        infer_decisions(normal, self.profile)
+        infer_retries(normal, start.states)
+        infer_decisions(normal, self.profile, start.states)
         return normal
 
     def _argument_ids(self, grouped: Grouped) -> set[str]:
@@ -147,30 +149,42 @@ class _Normalization:
                 )
         return frozenset(found)
 
-    def _name_unit(self, unit: list[Group]) -> None:
-        """Label the members of one batch (or one serial call), then take in their results, then their children."""
-        number = len(self.order)
-        if len(unit) > 1:
-            if self.profile.compare.parallel_order == "any":
+    def _name_units(self, units: list[list[Group]]) -> None:
+        """Label the members of each batch (or serial call), then take in their results, then those within them."""
+        waiting = units[::-1]
+        while waiting:
+            unit = waiting.pop()
+            number = len(self.order)
+            if len(unit) > 1 and self.profile.compare.parallel_order == "any":
                 tentative = {id(member): self._tentative_key(member) for member in unit}
                 unit = sorted(unit, key=lambda member: tentative[id(member)])
-            news = [self._name_operation(member, number) for member in unit]
-        else:
-            news = [self._name_operation(unit[0], number)]
-        for member, new in zip(unit, news, strict=True):
-            if new is not None and new.pointers:
-                self.provenance.keep_new(new, member.label, member.label.rpartition("#")[0])
-            self._take_results(member)
-        for member in unit:
-            for child_unit in member.children:
-                self._name_unit(child_unit)
+            turn, batch = self._place(unit)
+            for member in unit:
+                self._name_operation(member, number, turn, batch)
+            for member in unit:
+                self._take_results(member)
+            for member in reversed(unit):
+                waiting.extend(reversed(member.children))
 
-    def _tentative_key(self, member: Group) -> tuple[str, str, str]:
+    def _tentative_key(self, member: Group) -> tuple[str, str, str, list[str]]:
+        """Exact twins are told apart by how they ended: the first of them is the one that later ids are named by."""
         call = member.first.call
         _, reduced_hash = self.writer.written(member.first, NewIds(), None)
-        return (call.agent, call.tool_name, reduced_hash or "")
+        ends = [attempt.result.status if attempt.result is not None else "" for attempt in member.tries()]
+        return (call.agent, call.tool_name, reduced_hash or "", ends)
 
-    def _name_operation(self, member: Group, number: int) -> NewIds | None:
+    def _place(self, unit: list[Group]) -> tuple[int | None, int | None]:
+        """The turn of a unit (its agent's last one, where it states none), and its number among the turn's batches."""
+        agent = unit[0].first.call.agent
+        turn = unit[0].turn
+        if agent in self.turns:
+            turn = self.turns[agent] = turn if turn is not None else self.turns[agent]
+        if len(unit) == 1:
+            return turn, None
+        batch = self.batches[agent, turn] = self.batches.get((agent, turn), 0) + 1
+        return turn, batch
+
+    def _name_operation(self, member: Group, number: int, turn: int | None, batch: int | None) -> None:
         call = member.first.call
         tool_name = call.tool_name
         place = (call.agent, tool_name)
@@ -183,21 +197,15 @@ class _Normalization:
         access = call.access if call.access is not None or tool is None else tool.access
         self.operations.append(
             Operation(
-                label=label, tool_name=tool_name, agent=call.agent, turn=member.turn, batch=member.batch,
+                label=label, tool_name=tool_name, agent=call.agent, turn=turn, batch=batch,
                 parent=member.parent.label if member.parent is not None else None, access=access,
                 resource=call.resource, args=args, args_hash=args_hash, steps=self._steps(member, new, label, tool),
             )
         )  # fmt: skip
         self.order.append(member)
         self.members.append(number)
-        if new is not None and new.pointers:
-            self._share_new(new)
-        return new
-
-    def _share_new(self, new: NewIds) -> None:
-        """Inside a batch an id that an earlier member was the first to hold is known by that member's arguments."""
-        label = self.operations[-1].label
-        self.provenance.keep_new(new, label, label.rpartition("#")[0])
+        if new is not None and new.places:  # known to the later members of a batch already
+            self.provenance.keep_new(new, label, label.rpartition("#")[0])
 
     def _steps(self, member: Group, new: NewIds | None, label: str, tool: Tool | None) -> list[Any]:
         if new is None:
@@ -246,8 +254,10 @@ class _Normalization:
         if before is not None and new is not None:
             attempt.gap_ms = gap_ms(before.result, call)
             attempt.after_model_turn = self._is_model_between(before.call_index, step.call_index)
+            args_before, _ = self.writer.written(before, new, None)
+            new.attempt = number
             args, own_hash = self.writer.written(step, new, label)
-            if args != self._first_args(before, new):
+            if args != args_before:
                 attempt.args, attempt.args_hash = args, own_hash
         return attempt
 
@@ -255,9 +265,6 @@ class _Normalization:
         """Did a model turn ask for the later attempt? Then the gap holds the model's latency."""
         place = bisect_right(self.turn_indexes, before)
         return place < len(self.turn_indexes) and self.turn_indexes[place] < now
-
-    def _first_args(self, before: Try, new: NewIds) -> LeafMap:
-        return self.writer.written(before, new, None)[0]
 
     def _take_results(self, member: Group) -> None:
         """The ids of an operation's results are known from here on; a result that was left out makes later ids
@@ -281,6 +288,19 @@ class _Normalization:
                 places = ResultDocument(result_value(attempt), self.reader).places(wanted)
                 tool = member.label.rpartition("#")[0]
                 self.provenance.keep_result(places, member.label, tool, number if number < len(tries) else None)
+
+
+def _stated_kinds(trace: Trace) -> tuple[str, ...] | None:
+    """The decision kinds that the source says it states, and those that it did state; None for all."""
+    if trace.start.states is None:
+        return None
+    kinds = {*trace.start.states, *(event.decision for event in trace.events if type(event) is Decision)}
+    return tuple(sorted(kinds.intersection(DECISION_KINDS)))
+
+
+def _unheard_of(start: TraceStart) -> list[str]:
+    unknown = sorted(set(start.states or ()).difference(DECISION_KINDS))
+    return [f"no kind of decision, left out of `states`: {', '.join(map(repr, unknown))}"] if unknown else []
 
 
 def _note_text(text: str, line: int | None) -> str:

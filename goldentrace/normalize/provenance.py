@@ -1,9 +1,9 @@
 """Where an id came from, so that a new id and a wrong id can be told apart.
 
 An id first seen in a result is `<get_order#1/id>`; first seen in arguments `<new:uuid>`, in a later operation
-`<charge_card#1.args/idempotency_key>`. A random-looking value that a user or system message held before any result did
-is a literal and stays an ordinary value. Where an earlier result was not recorded, nothing can be said:
-`<unknown:uuid>`.
+`<charge_card#1.args/idempotency_key>` (of a later attempt: `<charge_card#1.args@2/idempotency_key>`). A random-looking
+value that a user or system message held before any result did is a literal and stays an ordinary value. Where an
+earlier result was not recorded, nothing can be said: `<unknown:uuid>`.
 """
 
 from dataclasses import dataclass, field
@@ -24,10 +24,14 @@ class Reference:
 
 @dataclass(slots=True)
 class NewIds:
-    """Ids that one operation was the first to hold: value -> its placeholder and the pointer where it stood."""
+    """Ids that one operation was the first to hold: value -> its placeholder, and the place where it stood.
 
+    attempt: from 1, the one whose arguments are being written; places: value -> (attempt, pointer).
+    """
+
+    attempt: int = 1
     references: dict[str, Reference] = field(default_factory=dict)
-    pointers: dict[str, str] = field(default_factory=dict)
+    places: dict[str, tuple[int, str]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
     def name(self, token: Token, pointer: str, kind: str) -> Reference:
@@ -36,7 +40,7 @@ class NewIds:
             count = self.counts[kind] = self.counts.get(kind, 0) + 1
             text = f"<{kind}>" if count == 1 else f"<{kind}:{count}>"
             found = self.references[token.value] = Reference(text, text)
-            self.pointers[token.value] = pointer
+            self.places[token.value] = self.attempt, pointer
         return found
 
 
@@ -77,9 +81,10 @@ class Provenance:
 
     def keep_new(self, new: NewIds, label: str, tool: str) -> None:
         """From here on, the ids that an operation was the first to hold are known by its arguments."""
-        for value, pointer in new.pointers.items():
+        for value, (attempt, pointer) in new.places.items():
             place = escape_place(pointer)
-            self._known.setdefault(value, Reference(f"<{label}.args{place}>", f"<{tool}.args{place}>"))
+            source = "" if attempt == 1 else f"@{attempt}"
+            self._known.setdefault(value, Reference(f"<{label}.args{source}{place}>", f"<{tool}.args{place}>"))
 
     def keep_result(self, places: dict[str, str], label: str, tool: str, attempt: int | None = None) -> None:
         """From here on, the ids of a result are known by their place in it. The first result that holds an id

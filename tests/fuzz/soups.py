@@ -29,7 +29,6 @@ from goldentrace.model.event import (
     TraceStart,
 )
 from goldentrace.model.trace import Trace
-from goldentrace.normalize.operations import FAILED
 
 UUID = "3b241101-e2bb-4255-8caf-4136c566a962"
 OTHER_UUID = "9f1c2a77-0d3e-4b60-9d3a-5f0e6a7b8c9d"
@@ -77,7 +76,7 @@ clocks = st.sampled_from(
     [None, "2026-03-01T09:00:00.000000Z", "2026-03-01T09:00:02.500000Z", "2026-03-01T08:00:00+02:00", "2026-03-01", "junk",
      "", "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "2026-03-01T09:00:00"]
 )  # fmt: skip
-monos = st.sampled_from([None, 0, -1, 10**9, 3 * 10**9, 10**30, -(10**30)])
+monos = st.sampled_from([None, 0, -1, 10**9, 3 * 10**9, 2**63 - 1, -(2**63)])
 waits = st.sampled_from([None, 0, 0.0, 1, -5, 0.4, 2000, 2000.4999, 1e9, 1e300, 5e-324])
 turns = st.sampled_from([None, None, 1, 2, 0, -3, 10**30])
 attempts = st.sampled_from([1, 1, 2, 3, 0, -1, 10**30])
@@ -127,32 +126,14 @@ def soups(draw: st.DrawFn) -> Trace:
 
 
 def calmed(trace: Trace) -> Trace:
-    """The soup without lone surrogates, with turns as they come, known states, operations of one attempt, no call within
-    another, arguments in an object or list, no id that the user gave, and decisions behind the calls that they are about."""
-    seen: set[str] = set()
+    """The soup without lone surrogates."""
     events: list[AnyEvent] = []
     for event in trace.events:
-        fields: dict[str, Any] = {"turn": None}
+        fields: dict[str, Any] = {}
         for name in event.__struct_fields__:
             value = getattr(event, name)
             if isinstance(value, str):
                 fields[name] = value.encode("utf-8", "replace").decode()
-            elif isinstance(value, Raw) and (b"\\ud8" in bytes(value) or b"\\udf" in bytes(value)):
-                fields[name] = Raw(b'"calm"')
-        if isinstance(event, ToolCall):
-            seen.add(event.call_id)
-            fields |= {"parent": None, "op_id": None}
-            args = bytes(fields.get("args", event.args))
-            if args and args[:1] not in b"{[":
-                fields["args"] = Raw(b"[" + args + b"]")
-        elif isinstance(event, Message):
-            fields["text"] = None
-        elif isinstance(event, ToolResult):
-            fields["status"] = "ok" if event.status in FAILED else event.status
-        elif isinstance(event, Decision) and event.call_id not in seen:
-            fields["call_id"] = None
-        elif isinstance(event, TraceStart):
-            fields["states"] = None
         events.append(msgspec.structs.replace(event, **fields))
     return replace(trace, events=events)
 

@@ -45,7 +45,7 @@ def check_any(pair: tuple[Trace, Trace]) -> None:
         return
     golden_file(one)
     compare(first, second, PROFILE)
-    compare(normal(one), first, PROFILE)
+    assert told(compare(normal(one), first, PROFILE)) == []
 
 
 def check_written_trace(pair: tuple[Trace, Trace]) -> None:
@@ -77,7 +77,21 @@ def check_verdict(pair: tuple[Trace, Trace]) -> None:
     assert by_file.not_comparable == by_run.not_comparable
 
 
-CHECKS: tuple[Check, ...] = (check_any, check_written_trace, check_golden, check_verdict)
+def check_re_recorded(pair: tuple[Trace, Trace]) -> None:
+    """A golden recorded again differs if and only if there was a change, and then differs from the run in nothing."""
+    one, other = map(calmed, pair)
+    data = golden_file(one)
+    found = compare(read_golden(data, "golden"), normal(other), PROFILE)
+    again = encode_golden(rerecord(found, PROFILE))
+    if not found.not_comparable:
+        assert (again != data) == bool(found.changes), told(found)
+    after = compare(read_golden(again, "golden"), normal(other), PROFILE)
+    assert [(c.code, c.message) for c in after.changes] == []
+    assert not after.not_comparable
+    assert encode_golden(rerecord(after, PROFILE)) == again
+
+
+CHECKS: tuple[Check, ...] = (check_any, check_written_trace, check_golden, check_verdict, check_re_recorded)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

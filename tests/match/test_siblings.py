@@ -34,7 +34,7 @@ def test_without_uses_those_pair_that_ended_alike() -> None:
             made.call("make", {}, status=status, batch="b")
         return normal(made.end())
 
-    pairs = reassign_siblings(run("ok", "error"), run("error", "ok"), [(0, 0), (1, 1)])
+    pairs = reassign_siblings(run("ok", "timeout"), run("error", "ok"), [(0, 0), (1, 1)])
     assert pairs == [(0, 1), (1, 0)]
     assert reassign_siblings(run("ok", "ok"), run("ok", "ok"), [(0, 0), (1, 1)]) == [(0, 0), (1, 1)]
 
