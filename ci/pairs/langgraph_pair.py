@@ -83,10 +83,10 @@ def _collector() -> Iterator[tuple[str, list[Any]]]:
     posted: list[Any] = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802 (name of the base class)
+        def do_GET(self) -> None:
             self._answer({"version": "0", "batch_ingest_config": BATCHES})
 
-        def do_POST(self) -> None:  # noqa: N802 (name of the base class)
+        def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             posted.append(json.loads(gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body))
             self._answer({})

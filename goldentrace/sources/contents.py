@@ -5,7 +5,6 @@ Gemini, LangChain or the Vercel AI SDK, or the parts of the OpenTelemetry conven
 of its format. Must not know about spans.
 """
 
-import ast
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -15,7 +14,6 @@ from goldentrace.sources import ai_sdk, anthropic_messages, langchain, openai_ch
 from goldentrace.sources.shapes import REASONING_PARTS, as_list, as_name, as_object, as_objects, as_text, as_word
 from goldentrace.sources.transcript import Answered, Called, Item, Remark, Said, Turn
 
-MAX_LITERAL_CHARACTERS: Final = 100_000
 REDACTED: Final = "__REDACTED__"
 """What OpenInference writes in place of a value that it was told to hide (its configuration page)."""
 _LISTS: Final = ("messages", "contents", "input_messages", "output_messages", "input")
@@ -31,25 +29,6 @@ def parsed(value: Any) -> Any:
         except JsonError:
             return value
     return value
-
-
-def literal(text: str) -> Any:
-    """Return the value of a Python literal that is an object or an array (`{'a': 1}`), None where the text is none."""
-    if text[:1] not in ("{", "[") or len(text) > MAX_LITERAL_CHARACTERS:
-        return None
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return None
-    return value if isinstance(value, (dict, list)) and _is_json(value) else None
-
-
-def _is_json(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
-    if isinstance(value, list):
-        return all(_is_json(item) for item in value)
-    return value is None or isinstance(value, (str, int, float, bool))
 
 
 def items_of(value: Any) -> list[Item]:

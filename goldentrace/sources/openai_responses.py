@@ -11,6 +11,7 @@ from typing import Any, Final
 from goldentrace.model.event import ABSENT, Status, Usage
 from goldentrace.sources import clock, dialect, envelope
 from goldentrace.sources.dialect import Dialect, Message
+from goldentrace.sources.literals import literal
 from goldentrace.sources.shapes import as_count, as_name, as_object, as_objects, as_text, as_word, text_of_parts
 from goldentrace.sources.source import Source
 from goldentrace.sources.transcript import Answered, Called, Item, Remark, Said, Turn, Verdict, rest, result_value
@@ -164,6 +165,8 @@ def _output(item: Message, kind: str) -> Answered:
     if item.get("status") == "failed":
         status = "error"
     value = result_value(item["output"]) if "output" in item else ABSENT
+    if isinstance(value, str):
+        value = literal(value) or value  # the Agents SDK sends `str()` of what a tool returns
     return Answered(call_id, value, status, "tool_error" if status == "error" else None, extra=extra)
 
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.model.event import ABSENT
 from goldentrace.sources import langchain
-from goldentrace.sources.contents import REDACTED, items_of, literal, parsed
+from goldentrace.sources.contents import REDACTED, items_of, parsed
+from goldentrace.sources.literals import literal
 from goldentrace.sources.shapes import as_list, as_object, as_objects
 from goldentrace.sources.transcript import Answered, Called, result_value
 
@@ -82,7 +83,7 @@ def answered_of(call_id: str | None, given: Any, *, tool_name: str | None = None
         return Answered(call_id, ABSENT, tool_name=tool_name)
     if given == REDACTED:
         return Answered(call_id, ABSENT, tool_name=tool_name, extra={"result": HIDDEN})
-    value = parsed(given)
+    value = _result(given)
     found = _message_answer(value, 0)
     if found is not None:
         known = call_id or found.call_id
@@ -96,6 +97,13 @@ def answered_of(call_id: str | None, given: Any, *, tool_name: str | None = None
     elif isinstance(given, str) and not isinstance(value, (dict, list, str)):
         value = given
     return Answered(call_id, value, tool_name=tool_name)
+
+
+def _result(given: Any) -> Any:
+    """The value of a JSON text or of a Python literal, anything else as it is."""
+    value = parsed(given)
+    found = literal(value) if isinstance(value, str) else None
+    return value if found is None else found
 
 
 def _message_answer(value: Any, depth: int) -> Answered | None:

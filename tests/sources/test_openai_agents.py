@@ -34,6 +34,12 @@ def test_a_failed_tool_has_an_error_and_an_output_like_any_other() -> None:
     assert (trace.results()[2].extra or {})["error"] == "Error running tool (non-fatal)"
 
 
+def test_a_result_that_the_sdk_wrote_with_str_is_its_value() -> None:
+    outputs = ["{'paid': True, 'note': None, 'of': ['Zoë']}", "{'a': set()}", "{no literal}", "plain"]
+    spans = [span(f"f{n}", None, f"0{n}", f"0{n + 1}", {"type": "function", "name": "f", "input": "{}", "output": output}) for n, output in enumerate(outputs)]
+    assert [value for _, _, value in results(read_one(tuple(spans)))] == [{"paid": True, "note": None, "of": ["Zoë"]}, *outputs[1:]]
+
+
 def test_a_handoff_and_the_agent_after_it() -> None:
     trace = one("openai_agents", "spans.jsonl")
     assert [(call.tool_name, call.agent) for call in trace.calls()][-1] == ("transfer_to_refund_desk", "main")

@@ -41,6 +41,12 @@ def test_a_call_and_its_output_are_paired_on_call_id() -> None:
     assert trace.end.stop_reason == "final_answer"
 
 
+def test_an_output_that_python_wrote_with_str_is_its_value() -> None:
+    outputs = ["{'paid': True}", '{"paid": true}', '{"paid": 1}', "{}", "{", "(1, 2)"]
+    items = [each for n, value in enumerate(outputs) for each in (call(f"c{n}"), output(f"c{n}", value))]
+    assert [value for _, _, value in results(read_one(items))] == [{"paid": True}, *outputs[1:]]
+
+
 def test_reasoning_is_dropped_and_opens_no_turn() -> None:
     hidden = {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "SECRET"}], "encrypted_content": "SECRET"}
     trace = read_one([USER, hidden, call("c1"), output("c1"), hidden, text("done")])
