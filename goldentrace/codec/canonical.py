@@ -56,7 +56,8 @@ def decode(data: bytes | Raw | str, max_depth: int = MAX_DEPTH) -> Any:
     more than MAX_INTEGER_DIGITS digits. Invalid UTF-8 is a JsonError too.
     """
     value = _decoded(data)
-    if type(value) in _CONTAINERS and _is_deeper(data, value, max_depth):
+    is_suspect = type(value) in _CONTAINERS and may_be_deeper(bytes(data) if isinstance(data, Raw) else data, max_depth)
+    if is_suspect and is_deeper(value, max_depth):
         raise JsonError(TOO_DEEP)
     return value
 
@@ -82,10 +83,9 @@ def may_be_deeper(data: bytes | str, max_depth: int = MAX_DEPTH) -> bool:
     return data.count(b"[") + data.count(b"{") > max_depth
 
 
-def _is_deeper(data: bytes | Raw | str, value: Any, max_depth: int) -> bool:
-    if not may_be_deeper(bytes(data) if isinstance(data, Raw) else data, max_depth):
-        return False
-    level = [value]
+def is_deeper(value: Any, max_depth: int = MAX_DEPTH) -> bool:
+    """Does a value have more levels of arrays and objects?"""
+    level = [value] if type(value) in _CONTAINERS else []
     for _ in range(max_depth):
         level = [
             item for box in level for item in (box.values() if type(box) is dict else box) if type(item) in _CONTAINERS

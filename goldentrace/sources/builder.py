@@ -8,9 +8,10 @@ remembers what the source never said. It must not interpret text: whether a resu
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Unpack
 
+import msgspec
 from msgspec import Raw
 
-from goldentrace.codec.canonical import JsonError, encode_raw
+from goldentrace.codec.canonical import MAX_DEPTH, TOO_DEEP, JsonError, decode, encode_raw, is_deeper, may_be_deeper
 from goldentrace.model.event import (
     ABSENT,
     FORMAT,
@@ -48,6 +49,8 @@ from goldentrace.sources.pairing import Pairing, Waiting
 NO_LINE: Final = 0
 """Line of an event whose place in the file is not known, as in one JSON document."""
 UNNAMED_TOOL: Final = "unknown"
+FIELD_DEPTH: Final = MAX_DEPTH - 1
+"""Levels of the value of a field: the line of an event, which is what is read again, is one more."""
 
 
 class TraceBuilder:
@@ -223,8 +226,18 @@ class TraceBuilder:
         return Trace(events, self._document.name, lines, reason, notes, self._source, dict(self._absent))
 
     def _append(self, event: AnyEvent, line: int | None) -> None:
-        self._events.append(event)
+        self._events.append(self._bounded(event, line))
         self._lines.append(line or NO_LINE)
+
+    def _bounded(self, event: AnyEvent, line: int | None) -> AnyEvent:
+        """The event without what in `extra` or `attributes` nests too deeply to be read again."""
+        for field in ("extra", "attributes"):
+            values = getattr(event, field, None)
+            if values and is_deeper(values, FIELD_DEPTH):
+                self.note(f"a value was left out: {TOO_DEEP}", line)
+                kept = {name: value for name, value in values.items() if not is_deeper(value, FIELD_DEPTH - 1)}
+                event = msgspec.structs.replace(event, **{field: kept or None})
+        return event
 
     def _see(self, **seen: Any) -> None:
         """Drop the reasons for the absence of what is there after all."""
@@ -238,13 +251,14 @@ class TraceBuilder:
         return self._pairing.make_id(kind, number)
 
     def _raw(self, value: Any, line: int | None) -> Raw:
-        if isinstance(value, Raw):
-            return value if value != ABSENT else ABSENT
         try:
-            return encode_raw(value)
+            raw = value if isinstance(value, Raw) else encode_raw(value)
+            if may_be_deeper(bytes(raw), FIELD_DEPTH):
+                decode(raw, FIELD_DEPTH)
         except JsonError as error:
             self.note(f"a value was left out: {error}", line)
             return ABSENT
+        return raw
 
     def _move_early(self, position: int, call: ToolCall) -> None:
         result = self._events.take(position)

@@ -71,7 +71,11 @@ def is_plain(dialect: Dialect, head: Head) -> bool:
 
 
 def _shown(dialect: Dialect, head: Head) -> list[Message]:
-    """The messages, responses and stream parts that a head shows, and what is none of them."""
+    """The messages, responses and stream parts that a head shows, and what is none of them; nothing where a key of a
+    run may stand behind what is shown.
+    """
+    if head.may_hide_keys:
+        return []
     values = head.records
     if len(values) == 1 and isinstance(values[0], list):
         values = tuple(values[0])

@@ -5,7 +5,7 @@ from typing import Any, TypedDict
 
 from msgspec import Raw
 
-from goldentrace.codec.canonical import JsonError, decode, encode_raw
+from goldentrace.codec.canonical import MAX_DEPTH, JsonError, decode, encode_raw
 from goldentrace.model.event import ABSENT, Access, ErrorClass, Origin, Usage
 
 
@@ -74,12 +74,13 @@ def read_arguments(text: str) -> tuple[Raw, str | None]:
     """Return (args, args_raw) of arguments that were sent as text.
 
     JSON on one line is kept byte for byte; JSON over lines is written compactly beside its text; nothing at all is how
-    several providers write no arguments, `{}`; what does not parse (truncated arguments) has its text only.
+    several providers write no arguments, `{}`; what does not parse (truncated arguments, too many levels) has its text
+    only.
     """
     if not text.strip():
         return Raw(b"{}"), text
     try:
-        value = decode(text)
+        value = decode(text, MAX_DEPTH - 1)  # the line of the call is a level
     except JsonError:
         return ABSENT, text
     if "\n" in text or "\r" in text:

@@ -13,7 +13,8 @@ from goldentrace.codec.canonical import JsonError, decode
 
 HEAD_BYTES: Final = 64 * 1024
 WIDE_HEAD_BYTES: Final = 4 * 1024 * 1024
-"""A second, wider look where nothing matched: single messages of more than 64 KiB stand at the start of real files."""
+"""A second, wider look where nothing matched: single messages of more than 64 KiB stand at the start of real files, and
+whole histories before the key that says whose file it is."""
 HEAD_RECORDS: Final = 256
 
 _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[{}\[\],]', re.DOTALL)
@@ -65,6 +66,11 @@ class Head:
         if len(records) == 1 and isinstance(records[0], list):
             records = tuple(records[0][:HEAD_RECORDS])
         return tuple(record for record in records if isinstance(record, dict))
+
+    @property
+    def may_hide_keys(self) -> bool:
+        """Whether the head shows a part of one object only, whose other keys a wider look would show."""
+        return not self.is_whole and len(self.data) < WIDE_HEAD_BYTES and len(self.objects) == 1
 
     def has_key(self, *keys: str) -> bool:
         """Whether the one document is an object that holds all the keys."""

@@ -218,3 +218,30 @@ def test_whatever_the_order_every_call_is_answered_once_and_after_it(steps: list
     assert strays == len(trace.results()) - asked
     data = b"".join(encode_event(event) for event in trace.events)
     assert read_trace(data, "again").events == trace.events
+
+
+def nested(levels: int) -> object:
+    value: object = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("levels", [253, 254, 255, 256, 257])
+def test_what_nests_too_deeply_to_be_read_again_is_left_out_and_noted(levels: int) -> None:
+    """A line takes 256 levels: one is the event's, one that of `extra`."""
+    made = builder(attributes={"tools": nested(levels), "kept": 1})
+    text = "[" * levels + "]" * levels
+    for number, asked in enumerate([{"args": nested(levels)}, {"args": Raw(text.encode())}, {"args_text": text}]):
+        made.call("find", call_id=str(number), extra={"deep": nested(levels), "kept": 1}, **asked)  # type: ignore[arg-type]
+        made.result(str(number), value=nested(levels))
+    trace = made.finish()
+    read = read_trace(b"".join(map(encode_event, trace.events)), "again")
+    assert read.events == trace.events
+    assert ("tools" in (trace.start.attributes or {})) == (levels <= 254)
+    for call, result in zip(trace.calls(), trace.results(), strict=True):
+        assert call.extra is not None
+        assert (call.args != ABSENT, "deep" in call.extra, result.result != ABSENT) == (levels <= 255, levels <= 254, levels <= 255)
+        assert call.extra["kept"] == 1
+    assert trace.calls()[2].args_raw == (None if levels <= 255 else text)
+    assert [note.text for note in trace.notes] == (["a value was left out: nested deeper than 256 levels"] if levels > 254 else [])

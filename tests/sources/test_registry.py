@@ -117,6 +117,16 @@ def test_a_first_message_beyond_the_head_is_still_recognised() -> None:
     assert [trace.format for trace in read_all(({"messages": long},))] == ["openai-chat"]
 
 
+@pytest.mark.parametrize("size_kib", [1, 100, 5000])
+def test_the_key_that_says_whose_run_it_is_may_come_behind_the_messages(size_kib: int) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [{"role": "user", "content": "x" * 1024}] * (size_kib - 1) + [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    assert detect(document_of({"messages": messages[::-1]})).name == "openai-chat"
+    if size_kib < 4096:  # as far as detection looks
+        assert detect(document_of({"messages": messages[::-1], "pass": True})).name == "toolathlon"
+        assert detect(document_of([{"messages": messages[::-1], "benchmark_name": "b", "eval_result": {}}])).name == "tau2-bench"
+
+
 def test_a_torn_last_line_makes_the_trace_incomplete() -> None:
     lines = "".join(json.dumps(message) + "\n" for message in CHAT)
     trace = read_one(lines + '{"role": "assistant", "cont')
