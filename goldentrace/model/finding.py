@@ -15,8 +15,8 @@ class Needs(Flag):
     RESULTS = auto()
     TIMES = auto()
     TURNS = auto()
-    ACCESS = auto()
-    ARGUMENTS = auto()
+    FAILURES = auto()
+    """Failed calls told from successful ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from goldentrace.model.profile import Profile
 
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 """A number as JSON writes it (RFC 8259, section 6): `007` is a code, not seven."""
+_NUMBER_BEGINS: Final = "-0123456789"
 _MAX_NUMERIC: Final = 300
 _KEY_NAME: Final = re.compile(r"(?:x[-_])?(?:idempotency|idempotent|idem)[-_]?(?:key|token|id)", re.IGNORECASE)
 _FIELD: Final = re.compile(r"\{([^{}]*)\}")
@@ -18,7 +19,7 @@ def semantic(value: Any) -> Any:
     """Return a value in which numeric strings are numbers and strings are trimmed; case is not folded."""
     if isinstance(value, str):
         text = value.strip()
-        if len(text) > _MAX_NUMERIC or _NUMBER.fullmatch(text) is None:
+        if text[:1] not in _NUMBER_BEGINS or len(text) > _MAX_NUMERIC or _NUMBER.fullmatch(text) is None:
             return text
         try:
             return int(text)

@@ -35,7 +35,7 @@ def stale_refetch(subject: Subject) -> Iterator[Finding | Unchecked]:
         access = subject.access(ask.operation)
         if access == "write":
             continue
-        place = (ask.lane, ask.tool_name, subject.semantic_key(ask.attempt))
+        place = subject.call_key(ask)
         state, group = _state(subject, ask), fresh.get(place)
         if group is None or group[0] != state or _is_changed(subject, group[1][-1], ask):
             fresh[place] = (state, [ask])

@@ -33,12 +33,14 @@ def repeated_result(subject: Subject) -> Iterator[Finding | Unchecked]:
     for ask in subject.asks:
         if not is_free(subject, ask) or not _is_settled(ask) or subject.access(ask.operation) == "write":
             continue
-        digest = subject.result_digest(ask.last)
-        if digest is None:
+        if not subject.is_recorded(ask.last):
             missing += ask.is_ok
             continue
+        digest = subject.result_digest(ask.last) if subject.is_repeated(ask) else None
+        if digest is None:
+            continue
         state = subject.world.writes_before(ask.call_index, subject.resource(ask.operation))
-        key = (ask.lane, ask.tool_name, subject.semantic_key(ask.attempt), digest, ask.last.status, state)
+        key = (*subject.call_key(ask), digest, ask.last.status, state)
         groups.setdefault(key, []).append(ask)
     between = _OtherUnknown(subject)
     for first, *others in groups.values():

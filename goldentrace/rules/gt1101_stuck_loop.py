@@ -29,7 +29,7 @@ TIMES = 5
 @rule(CODE, "stuck-loop", severity="error", needs=Needs.RESULTS)
 def stuck_loop(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per row of equal calls."""
-    times = int(subject.option(CODE, "times", TIMES))
+    times = max(2, int(subject.option(CODE, "times", TIMES)))
     rows: dict[object, tuple[object, list[Ask]]] = {}
     for ask in subject.asks:
         seen = signature(subject, ask)
@@ -48,4 +48,4 @@ def stuck_loop(subject: Subject) -> Iterator[Finding | Unchecked]:
 def _loop(subject: Subject, row: list[Ask], times: int) -> Iterator[Finding]:
     if len(row) >= times and not subject.is_polling(row[0].tool_name):
         what = f"the same call with the same result {len(row)} times in a row"
-        yield repeat(CODE, subject, row[0], row[max(times - 1, 1) :], what, claims=row[1:])
+        yield repeat(CODE, subject, row[0], row[times - 1 :], what, claims=row[1:])

@@ -13,11 +13,11 @@ Needs: failed calls told from successful ones, with class or HTTP status.
 References: RFC 9110, section 15.5: a client should not repeat a 4xx request without modification.
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from goldentrace.codec.patterns import compile_pattern
 from goldentrace.model.event import Approval, Decision, Message
 from goldentrace.model.finding import Finding, Needs
 from goldentrace.model.operation import Attempt, Operation
@@ -41,7 +41,7 @@ class _Row:
     is_refreshed: bool = False
 
 
-@rule(CODE, "repeated-after-terminal-error", severity="error", needs=Needs.STATUS, has_failures=True)
+@rule(CODE, "repeated-after-terminal-error", severity="error", needs=Needs.STATUS | Needs.FAILURES)
 def repeated_after_terminal_error(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per row of repeats, the failed call as their reference."""
     rows: dict[tuple[object, ...], _Row] = {}
@@ -99,7 +99,7 @@ def _is_terminal(subject: Subject, operation: Operation, attempt: Attempt) -> bo
         return False
     value = subject.result_value(attempt)
     text = value if isinstance(value, str) else "" if value is MISSING else str(value)
-    return any(re.search(pattern, text[:SEARCHED_CHARACTERS]) for pattern in patterns)
+    return any(compile_pattern(pattern).is_found(text[:SEARCHED_CHARACTERS]) for pattern in patterns)
 
 
 def _refreshes(subject: Subject) -> list[int]:

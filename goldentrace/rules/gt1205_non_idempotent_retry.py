@@ -14,7 +14,7 @@ References: RFC 9110, section 9.2.2; IETF draft idempotency-key-header-07.
 
 from collections.abc import Iterator
 
-from goldentrace.model.finding import Finding
+from goldentrace.model.finding import Finding, Needs
 from goldentrace.rules.registry import Unchecked, finding, rule, undeclared
 from goldentrace.rules.subject import Subject
 from goldentrace.rules.writes import Write, unknown_writes
@@ -22,7 +22,7 @@ from goldentrace.rules.writes import Write, unknown_writes
 CODE = "GT1205"
 
 
-@rule(CODE, "non-idempotent-retry", severity="error", has_failures=True)
+@rule(CODE, "non-idempotent-retry", severity="error", needs=Needs.FAILURES)
 def non_idempotent_retry(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per attempt that may double a write."""
     writes, unknown = unknown_writes(subject)

@@ -13,7 +13,7 @@ References: what is expected after a lost answer: reconcile, or repeat under the
 
 from collections.abc import Iterator
 
-from goldentrace.model.finding import Finding
+from goldentrace.model.finding import Finding, Needs
 from goldentrace.rules.claims import claimed_outcome
 from goldentrace.rules.registry import Unchecked, finding, rule, undeclared
 from goldentrace.rules.subject import Subject
@@ -22,7 +22,7 @@ from goldentrace.rules.writes import unknown_writes
 CODE = "GT1303"
 
 
-@rule(CODE, "success-claimed-unconfirmed", severity="error", has_failures=True)
+@rule(CODE, "success-claimed-unconfirmed", severity="error", needs=Needs.FAILURES)
 def success_claimed_unconfirmed(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per operation that is unconfirmed when the run claims success."""
     writes, unknown = unknown_writes(subject)

@@ -13,7 +13,7 @@ References: after the last attempt without an answer the only true outcome is th
 
 from collections.abc import Iterator
 
-from goldentrace.model.finding import Finding
+from goldentrace.model.finding import Finding, Needs
 from goldentrace.rules.claims import claimed_outcome
 from goldentrace.rules.registry import Unchecked, finding, rule, undeclared
 from goldentrace.rules.subject import Subject
@@ -22,7 +22,7 @@ from goldentrace.rules.writes import unknown_writes
 CODE = "GT1304"
 
 
-@rule(CODE, "unresolved-write", severity="error", has_failures=True)
+@rule(CODE, "unresolved-write", severity="error", needs=Needs.FAILURES)
 def unresolved_write(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per operation whose outcome was left open."""
     writes, unknown = unknown_writes(subject)

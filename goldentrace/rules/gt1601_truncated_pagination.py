@@ -71,7 +71,8 @@ def _cursor(
 ) -> str | None:
     declared = subject.tool(operation.tool_name).cursor
     result = subject.result(attempt)
-    if result is None or (declared is None and not any(mark in bytes(result.result) for mark in marks)):
+    data = b"" if result is None else bytes(result.result)
+    if declared is None and not any(mark in data for mark in marks):
         return None
     value = subject.result_value(attempt)
     _, value = structured(value) if value is not MISSING else (False, None)

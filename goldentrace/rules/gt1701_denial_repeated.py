@@ -29,15 +29,18 @@ def denial_repeated(subject: Subject) -> Iterator[Finding | Unchecked]:
     denied: dict[tuple[str, bytes], tuple[int, list[tuple[Operation, Attempt]]]] = {}
     rows: list[list[tuple[Operation, Attempt]]] = []
     for operation, attempt in subject.attempts:
+        verdict = _verdict(operation, attempt)
+        is_denied = verdict == "denied" or attempt.status == "denied"
+        if not denied and not is_denied:
+            continue
         key = (operation.tool_name, subject.payload_key(attempt))
         before = denied.get(key)
-        verdict = _verdict(operation, attempt)
         if before is not None:
             if before[0] == words[attempt.call_index] and verdict != "approved":
                 before[1].append((operation, attempt))
                 continue
             del denied[key]
-        if verdict == "denied" or attempt.status == "denied":
+        if is_denied:
             row = [(operation, attempt)]
             rows.append(row)
             denied[key] = (words[attempt.call_index], row)

@@ -33,8 +33,7 @@ Check: TypeAlias = Callable[[Subject], Iterator[Finding | Unchecked]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. needs: what the trace must hold for it to say anything; has_failures: it can only speak where the
-    source tells failed calls; severity: the default; summary: one line."""
+    """One rule. needs: what the trace must hold for it to say anything; severity: the default; summary: one line."""
 
     code: str
     name: str
@@ -42,7 +41,6 @@ class Rule:
     needs: Needs
     check: Check
     summary: str
-    has_failures: bool = False
 
 
 _RULES: Final[dict[str, Rule]] = {}
@@ -58,18 +56,13 @@ UNPROVEN: Final = frozenset(
 nothing is declared of the tool. A test holds this list to the judgements."""
 
 
-def rule(
-    code: str, name: str, *, severity: Severity, needs: Needs = Needs.NOTHING, has_failures: bool = False
-) -> Callable[[Check], Check]:
-    """Register a generator as the rule of a code; its module's docstring is the documentation.
-
-    has_failures: it needs a source that tells failed calls from successful ones.
-    """
+def rule(code: str, name: str, *, severity: Severity, needs: Needs = Needs.NOTHING) -> Callable[[Check], Check]:
+    """Register a generator as the rule of a code; its module's docstring is the documentation."""
 
     def register(check: Check) -> Check:
         module = importlib.import_module(check.__module__)
         head = (module.__doc__ or "").partition("\n")[0]
-        _RULES[code] = Rule(code, name, severity, needs, check, head.partition(": ")[2], has_failures)
+        _RULES[code] = Rule(code, name, severity, needs, check, head.partition(": ")[2])
         return check
 
     return register
@@ -111,8 +104,9 @@ def judge(subject: Subject, *, select: Iterable[str] = (), ignore: Iterable[str]
     """Return what the rules say of a subject; afterwards its `claimed` names the repeats. As `run_rules`."""
     result = LintResult(path=subject.trace.path, findings=[])
     checked: list[str] = []
+    lacking = _lacking(subject)
     for entry in _in_order(_chosen(tuple(select), tuple(ignore))):
-        missing = _missing(entry, subject)
+        missing = next((why for need, why in lacking.items() if entry.needs & need), "")
         if missing:
             result.could_not_check[entry.code] = missing
             continue
@@ -167,23 +161,24 @@ def _graded(finding: Finding, entry: Rule, subject: Subject) -> Finding:
     return finding
 
 
-def _missing(entry: Rule, subject: Subject) -> str:
-    """Why a rule cannot say anything about this trace; empty where it can."""
-    normal, needs = subject.normal, entry.needs
-    if Needs.TIMES in needs and not normal.has_times:
-        return "the source records no times"
-    if not normal.operations:
-        return ""
-    if Needs.TURNS in needs and not normal.has_turns:
-        return "the source records no turns"
-    attempts = subject.attempts
-    if Needs.STATUS in needs and all(attempt.status is None for _, attempt in attempts):
-        return "the source records no results"
-    if Needs.RESULTS in needs and all(subject.result_digest(attempt) is None for _, attempt in attempts):
-        return "the source left out what the results held"
-    if entry.has_failures and "status" in subject.trace.coverage and all(a.status == "ok" for _, a in attempts):
-        return f"{subject.trace.coverage['status']}: name `error_patterns` in the profile's tools"
-    return ""
+def _lacking(subject: Subject) -> dict[Needs, str]:
+    """What a trace does not hold, and how that is said; a trace without calls lacks nothing but times."""
+    normal, attempts = subject.normal, subject.attempts
+    lacking: dict[Needs, str] = {}
+    if not normal.has_times:
+        lacking[Needs.TIMES] = "the source records no times"
+    if not attempts:
+        return lacking
+    if not normal.has_turns:
+        lacking[Needs.TURNS] = "the source records no turns"
+    if all(attempt.status is None for _, attempt in attempts):
+        lacking[Needs.STATUS] = "the source records no results"
+    if not any(subject.is_recorded(attempt) for _, attempt in attempts):
+        lacking[Needs.RESULTS] = "the source left out what the results held"
+    flags = subject.trace.coverage.get("status")
+    if flags is not None and all(attempt.status == "ok" for _, attempt in attempts):
+        lacking[Needs.FAILURES] = f"{flags}: name `error_patterns` in the profile's tools"
+    return lacking
 
 
 def undeclared(names: Iterable[str]) -> Iterator[Unchecked]:

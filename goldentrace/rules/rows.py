@@ -5,7 +5,10 @@ from goldentrace.rules.subject import Subject
 
 
 def signature(subject: Subject, ask: Ask) -> tuple[object, ...] | None:
-    """Return tool, arguments and outcome of a call as one value; None where its outcome is not known."""
+    """Return tool, arguments and outcome of a call as one value; None where no other call is the same, and where its
+    outcome is not known."""
+    if not subject.is_repeated(ask):
+        return None
     last = ask.last
     digest = subject.result_digest(last)
     if digest is None and last.status in (None, "ok", "unfinished"):

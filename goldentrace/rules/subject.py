@@ -4,6 +4,7 @@ A rule asks here instead of decoding for itself, so that all rules mean the same
 what is declared of a tool. This module must not say that anything is wrong.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -173,27 +174,30 @@ class Subject:
     def semantic_key(self, attempt: Attempt) -> bytes:
         """The arguments as bytes that are equal where a reader sees the same call: key order does not count, 5 and "5"
         are equal, strings are trimmed, and what the profile ignores is left out."""
-        return self._key(self._semantic, attempt, has_key=True)
+        found = self._semantic.get(attempt.call_index)
+        if found is None:
+            found = self._semantic[attempt.call_index] = self._key(attempt, self.arguments(attempt))
+        return found
 
     def payload_key(self, attempt: Attempt) -> bytes:
         """As `semantic_key`, without an idempotency key among the arguments."""
-        return self._key(self._payload, attempt, has_key=False)
+        value = self.arguments(attempt)
+        if not isinstance(value, dict) or not any(is_key_name(name) for name in value):
+            return self.semantic_key(attempt)
+        return self._key(attempt, {name: item for name, item in value.items() if not is_key_name(name)})
 
-    def _key(self, known: dict[tuple[str, bytes], bytes], attempt: Attempt, *, has_key: bool) -> bytes:
-        call = self.call(attempt)
-        place = (call.tool_name, self.exact_key(attempt))
-        found = known.get(place)
-        if found is None:
-            value = self.arguments(attempt)
-            if value is MISSING:
-                found = b"raw:" + place[1]
-            else:
-                value = without_ignored(value, self.profile, call.tool_name)
-                if not has_key and isinstance(value, dict):
-                    value = {name: item for name, item in value.items() if not is_key_name(name)}
-                found = canonical(semantic(value))
-            known[place] = found
-        return found
+    def _key(self, attempt: Attempt, value: Any) -> bytes:
+        if value is MISSING:
+            return b"raw:" + self.exact_key(attempt)
+        return canonical(semantic(without_ignored(value, self.profile, self.call(attempt).tool_name)))
+
+    def call_key(self, ask: Ask) -> tuple[object, ...]:
+        """Who asks for what: the same for calls that repeat one another, whenever and with whatever result."""
+        return (ask.lane, ask.tool_name, self.semantic_key(ask.attempt))
+
+    def is_repeated(self, ask: Ask) -> bool:
+        """Does the run hold the same call more than once? Of all others nobody need compare the results."""
+        return self._counts[self.call_key(ask)] > 1
 
     def idempotency_key(self, attempt: Attempt) -> str | None:
         """The key under which a write may be repeated: as recorded, or an argument of that name."""
@@ -206,6 +210,11 @@ class Subject:
                 if isinstance(item, str | int) and item != "" and is_key_name(name):
                     return str(item)
         return None
+
+    def is_recorded(self, attempt: Attempt) -> bool:
+        """Did the source keep the attempt's result, or a digest of it?"""
+        result = self.result(attempt)
+        return result is not None and (bool(bytes(result.result)) or result.result_hash is not None)
 
     def result_digest(self, attempt: Attempt) -> str | None:
         """A digest of an attempt's result, None where the source left it out."""
@@ -234,12 +243,12 @@ class Subject:
         return {}
 
     @cached_property
-    def _semantic(self) -> dict[tuple[str, bytes], bytes]:
+    def _semantic(self) -> dict[int, bytes]:
         return {}
 
     @cached_property
-    def _payload(self) -> dict[tuple[str, bytes], bytes]:
-        return {}
+    def _counts(self) -> Counter[tuple[object, ...]]:
+        return Counter(self.call_key(ask) for ask in self.asks)
 
     @cached_property
     def _digests(self) -> dict[int, str | None]:

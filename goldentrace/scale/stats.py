@@ -194,7 +194,7 @@ def _add_repeats(tools: dict[str, Figures], subject: Subject) -> None:
         figures.asks += 1
         if subject.is_polling(ask.tool_name):
             continue
-        key = (ask.lane, ask.tool_name, subject.semantic_key(ask.attempt))
+        key = subject.call_key(ask)
         before = earlier.get(key)
         if before is not None:
             figures.repeats[kind_of(subject, ask) if before.is_ok else "error repeat"] += 1
