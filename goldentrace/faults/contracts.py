@@ -1,7 +1,7 @@
 """JSON Schemas of tools: are they schemas, and does a value keep to them? References to other documents are never
 followed.
 
-The only importer of the schema library. This module must not decide what follows from a violation.
+This module must not decide what follows from a violation.
 """
 
 from collections.abc import Iterator
@@ -12,6 +12,9 @@ from jsonschema.exceptions import SchemaError, ValidationError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
+
+from goldentrace.codec.json_schema import NOT_BOUNDED, is_bounded, make_validator
+from goldentrace.errors import ConfigError
 
 MAX_VIOLATIONS: Final = 10
 """How many violations an answer lists."""
@@ -40,11 +43,11 @@ class Contract:
             raise ContractError(_clause(error), tuple(error.absolute_path)) from None
         except RecursionError:
             raise ContractError("nested too deeply") from None
-        # An empty registry: the library's default would fetch unknown references from the network.
-        registry: Registry[Any] = Registry()
-        self._validator = Draft202012Validator(schema, registry=registry)
+        if not is_bounded(schema):
+            raise ContractError(NOT_BOUNDED)
+        self._validator = make_validator(Draft202012Validator, schema)
         root = DRAFT202012.create_resource(schema)
-        resolver = registry.resolver_with_root(root)
+        resolver = Registry().resolver_with_root(root)
         for at, reference in _references(schema, ()):
             try:
                 resolver.lookup(reference)
@@ -62,6 +65,8 @@ class Contract:
             found = [{"path": _pointer(error), "message": _clause(error)} for error in self.errors(value)]
         except RecursionError:
             return [{"path": "", "message": "nested too deeply"}]
+        except ConfigError as error:  # a pattern that takes too long over what an agent sent
+            return [{"path": "", "message": error.what}]
         return sorted(found, key=lambda item: (item["path"], item["message"]))[:MAX_VIOLATIONS]
 
 

@@ -3,15 +3,20 @@
 `UNSET` where a key was not written, because null says something: in limits, null is no limit and 0 allows none.
 """
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from goldentrace.model.profile import Severity
 
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
-Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+MOST: Final = 10**12
+"""Of anything that is counted or measured: in ms it is 31 years, and what the system takes for a time-out is not far
+beyond."""
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
+AtLeastOne: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+Jobs: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1024)]
 MaxCount: TypeAlias = Count | UnsetType | None
 MaxAmount: TypeAlias = Amount | UnsetType | None
 
@@ -92,7 +97,7 @@ class Environment(_Section, frozen=True, kw_only=True):
     """What differs where the scenarios run elsewhere (`--environment NAME`)."""
 
     limits: Limits = Limits()
-    runs: Count | None = None
+    runs: AtLeastOne | None = None
     env: dict[str, str] = {}
 
 
@@ -128,9 +133,9 @@ class Config(_Section, frozen=True, kw_only=True):
     scenarios: dict[str, Scenario] = {}
     record: RecordPolicy = RecordPolicy()
     fail_on: Severity = "error"
-    jobs: Annotated[int, msgspec.Meta(ge=1)] = 1
-    max_bytes: Count | None = None
-    runs: Count | None = None
+    jobs: Jobs = 1
+    max_bytes: AtLeastOne | None = None
+    runs: AtLeastOne | None = None
 
     def limits_of(self, scenario: Scenario, environment: str | None = None) -> Limits:
         """Return the limits of a scenario's run: its own, then those of the environment, the project and the

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+_BAD_ESCAPE = re.compile(r"~(?![01])")
+_JSON_PATH = re.compile(r"[^.\[\]/]+")
 _SUFFIX = re.compile(r"#.*$")
 
 
@@ -27,6 +29,23 @@ def unescape(segment: str) -> str:
 def parent(pointer: str) -> str:
     """Return the pointer of the container that holds this one; the root's is the root."""
     return pointer.rpartition("/")[0]
+
+
+def glob_problem(glob: str) -> tuple[str, str] | None:
+    """Return (what, next step) where a text is no glob, or one that names nothing; None where it is one."""
+    if not glob:
+        return "an empty glob names nothing", "write a key name, or a pointer like /items/*/id"
+    if glob.startswith("$") or "[" in glob or "]" in glob:
+        return f"{glob!r} is no glob: there are keys, `*` and `**`", f"write {_as_pointer(glob)}"
+    if glob.startswith("/") and _BAD_ESCAPE.search(glob) is not None:
+        return f"{glob!r} has a ~ that escapes nothing", f"write {_BAD_ESCAPE.sub('~0', glob)}"
+    return None
+
+
+def _as_pointer(path: str) -> str:
+    """What was probably meant by `$.items[0].id`, or by a bracket that stands for something."""
+    keys = [key.strip("'\"") for key in _JSON_PATH.findall(path.removeprefix("$"))]
+    return "".join(f"/{key}" for key in keys) or "/** for everything, or * for what stands in the brackets"
 
 
 @lru_cache(maxsize=1024)

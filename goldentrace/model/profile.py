@@ -5,7 +5,7 @@ Structs with unknown fields forbidden, so that a misspelt key is an error. What 
 them leaves goldens valid. This module must not read files.
 """
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -55,7 +55,7 @@ class Arguments(_Section, frozen=True, kw_only=True):
     ignore: list[str] = []
     keep: list[str] = []
     order_free: list[str] = []
-    max_leaves: int = 64
+    max_leaves: Annotated[int, msgspec.Meta(ge=1)] = 64
     key_env: str | None = None
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+from goldentrace.codec.patterns import compile_pattern
 from goldentrace.model.profile import Redact
 from goldentrace.normalize.text import Segments, Token, split_by
 
@@ -152,8 +153,8 @@ class Redactor:
     def __init__(self, settings: Redact | None = None) -> None:
         settings = settings or Redact()
         self._is_builtin = settings.builtin
-        self._own = [(rule.name, re.compile(rule.pattern)) for rule in settings.rules if rule.pattern]
-        self._allowed = [re.compile(rule.allow) for rule in settings.rules if rule.allow]
+        self._own = [(rule.name, compile_pattern(rule.pattern)) for rule in settings.rules if rule.pattern]
+        self._allowed = [compile_pattern(rule.allow) for rule in settings.rules if rule.allow]
 
     def is_suspect(self, text: str) -> bool:
         """May this text, or a JSON document as text, hold a secret? False is certain."""
@@ -184,7 +185,7 @@ class Redactor:
         done = 0
         for start, end, rule in spans:
             secret = text[start:end]
-            if start < done or any(allowed.fullmatch(secret) for allowed in self._allowed):
+            if start < done or any(allowed.is_whole(secret) for allowed in self._allowed):
                 continue
             found.append((start, end, Token("secret", secret, secret, f"redact/{rule}")))
             done = end
@@ -194,9 +195,8 @@ class Redactor:
         for match in PLACEHOLDER.finditer(text):
             yield match.start(), match.end(), "already"
         for name, pattern in self._own:
-            for match in pattern.finditer(text):
-                if match.end() > match.start():
-                    yield match.start(), match.end(), name
+            for start, end in pattern.spans(text):
+                yield start, end, name
         if self._is_builtin:
             for name, match in _matches(text):
                 group = match.re.groups  # the one group there may be, or the whole match

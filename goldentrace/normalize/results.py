@@ -1,13 +1,13 @@
 """Results as far as a profile compares them: not at all beyond the status, their shape, their digests, or their
 values."""
 
-import re
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from goldentrace.codec.canonical import JsonError, decode
+from goldentrace.codec.patterns import compile_pattern
 from goldentrace.model import pointer as pointers
 from goldentrace.model.event import ToolResult
 from goldentrace.model.operation import LeafMap
@@ -18,7 +18,7 @@ from goldentrace.normalize.operations import Try
 from goldentrace.normalize.payloads import result_value
 
 _SEARCHED_CHARACTERS = 10_000
-"""How much of a text `error_patterns` look at: a failure says so early, and a pattern must not run for ever."""
+"""How much of a text `error_patterns` look at: a failure says so early."""
 
 
 def compared_result(attempt: Try, mode: ResultsMode, reader: LeafReader, tool: Tool | None) -> LeafMap:
@@ -88,4 +88,4 @@ def _is_failure(result: ToolResult, patterns: list[str]) -> bool:
     except JsonError:
         return False
     text = value if isinstance(value, str) else bytes(result.result).decode("utf-8", "replace")
-    return any(re.search(pattern, text[:_SEARCHED_CHARACTERS]) for pattern in patterns)
+    return any(compile_pattern(pattern).is_found(text[:_SEARCHED_CHARACTERS]) for pattern in patterns)

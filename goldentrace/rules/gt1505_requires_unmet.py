@@ -29,7 +29,7 @@ Requirement = tuple[str, tuple[str, ...]]
 def requires_unmet(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per call and requirement that was not met."""
     required = {
-        name: _requirements(name, tool.requires) for name, tool in subject.profile.tools.items() if tool.requires
+        name: requirements(name, tool.requires) for name, tool in subject.profile.tools.items() if tool.requires
     }
     if not required:
         if subject.asks:
@@ -51,7 +51,8 @@ def requires_unmet(subject: Subject) -> Iterator[Finding | Unchecked]:
                 )  # fmt: skip
 
 
-def _requirements(name: str, given: list[Any]) -> list[Requirement]:
+def requirements(name: str, given: list[Any]) -> list[Requirement]:
+    """Return the tools that `requires` asks for, and the arguments that must be the same. Raises: ConfigError."""
     found: list[Requirement] = []
     for entry in given:
         if isinstance(entry, str):

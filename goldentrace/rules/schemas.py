@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from goldentrace.codec.canonical import JsonError, canonical, decode
+from goldentrace.errors import ConfigError
 from goldentrace.model.pointer import escape
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ class SchemaError(ValueError):
 def violations(schema: dict[str, Any], value: Any) -> list[tuple[str, str]]:
     """Return (JSON Pointer, clause) for each way in which a value breaks a schema, sorted; empty where it keeps to it.
 
-    Raises: SchemaError for what is no schema, or refers to anything outside itself.
+    Raises: SchemaError for what is no schema, or refers to anything outside itself, or has a pattern that cannot be run
+    in bounded time; ConfigError where such a pattern stands in the profile.
     """
     from jsonschema.exceptions import UndefinedTypeCheck
     from referencing.exceptions import Unresolvable
@@ -29,8 +31,17 @@ def violations(schema: dict[str, Any], value: Any) -> list[tuple[str, str]]:
     validator = _validator(canonical(schema))
     try:
         return sorted((_pointer(error), _clause(error)) for error in validator.iter_errors(value))
+    except ConfigError as error:
+        if error.where is not None:
+            raise
+        raise SchemaError(error.what) from None
     except (Unresolvable, UndefinedTypeCheck, RecursionError) as error:
         raise SchemaError(f"the schema cannot be followed: {type(error).__name__}") from None
+
+
+def check_schema(schema: dict[str, Any]) -> None:
+    """Refuse what is no schema. Raises: SchemaError."""
+    _validator(canonical(schema))
 
 
 @lru_cache(maxsize=512)
@@ -38,7 +49,8 @@ def _validator(schema: bytes) -> "Validator":
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError as NoSchema
     from jsonschema.validators import validator_for
-    from referencing import Registry
+
+    from goldentrace.codec.json_schema import NOT_BOUNDED, is_bounded, make_validator
 
     value = decode(schema)
     kind = validator_for(value, default=Draft202012Validator)
@@ -46,8 +58,9 @@ def _validator(schema: bytes) -> "Validator":
         kind.check_schema(value)
     except (NoSchema, RecursionError):
         raise SchemaError("no valid JSON Schema") from None
-    # An empty registry: the library's default would fetch unknown references from the network.
-    return kind(value, registry=Registry())
+    if not is_bounded(value):
+        raise SchemaError(NOT_BOUNDED)
+    return make_validator(kind, value)
 
 
 def _pointer(error: Any) -> str:

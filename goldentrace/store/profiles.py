@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Final
 
 import goldentrace
+from goldentrace.codec.patterns import remember
 from goldentrace.codec.profile import profile_hash, read_profile, unknown_profile
 from goldentrace.codec.yaml_document import read_yaml, show_pointer
 from goldentrace.errors import ConfigError, NotComparableError, Where
 from goldentrace.model.normal import Header
 from goldentrace.model.profile import Profile
+from goldentrace.store.profile_check import check_profile, patterns_of
 
 FOLDER: Final = "normalizers"
 _NAME: Final = re.compile(r"(?P<stem>[A-Za-z0-9][A-Za-z0-9._-]*)(?:@(?P<number>[0-9]{1,6}))?")
@@ -112,6 +114,7 @@ class Profiles:
             check_profile(profile, path)
         except ConfigError as error:
             raise _with_line(error, data, path) from None
+        _remember_patterns(profile, data, path)
         return LoadedProfile(profile, profile_hash(profile), path, _key(profile, path))
 
     def _exists(self, name: str) -> bool:
@@ -158,7 +161,10 @@ def format_profile(data: bytes, path: str) -> bytes:
     Raises: ConfigError where it is no valid profile, or where a text in it would change.
     """
     profile = read_yaml(data, path).convert(Profile)
-    check_profile(profile, path)
+    try:
+        check_profile(profile, path)
+    except ConfigError as error:
+        raise _with_line(error, data, path) from None
     lines = [line.rstrip() for line in data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").split(b"\n")]
     canonical = b"\n".join(lines).rstrip(b"\n") + b"\n"
     return canonical if read_yaml(canonical, path).convert(Profile) == profile else data
@@ -175,48 +181,13 @@ def _with_line(error: ConfigError, data: bytes, path: str) -> ConfigError:
     return ConfigError(error.what, where=Where(path, line, pointer), next_step=error.next_step)
 
 
-def check_profile(profile: Profile, path: str) -> None:
-    """Refuse what types cannot say: a wrong policy, an unknown code, a broken regular expression. Raises:
-    ConfigError."""
-    if profile == Profile(name=profile.name):
-        return
-    from goldentrace.diff.codes import CODES
-    from goldentrace.match.backoff import Policy
-
-    if profile.backoff:
-        Policy.from_mapping(profile.backoff, Where(path, None, "$.backoff"))
-    for name, tool in profile.tools.items():
-        if tool.backoff:
-            Policy.from_mapping(tool.backoff, Where(path, None, f"$.tools.{name}.backoff"))
-        for number, pattern in enumerate(tool.error_patterns):
-            _check_pattern(pattern, Where(path, None, f"$.tools.{name}.error_patterns[{number}]"))
-    for number, rule in enumerate(profile.redact.rules):
-        for kind in ("pattern", "allow"):
-            if getattr(rule, kind) is not None:
-                _check_pattern(getattr(rule, kind), Where(path, None, f"$.redact.rules[{number}].{kind}"))
-    for code in profile.compare.severities:
-        if code not in CODES:
-            _check_rule(code, Where(path, None, f"$.compare.severities.{code}"))
-
-
-def _check_rule(code: str, where: Where) -> None:
-    """Refuse a code that is neither a change's nor a rule's."""
-    from goldentrace.codec.yaml_document import suggest
-    from goldentrace.diff.codes import CODES
-    from goldentrace.rules.registry import rules
-
-    known = rules()
-    if code not in known:
-        raise ConfigError(
-            f"no change or rule has the code {code!r}", where=where, next_step=suggest(code, [*CODES, *known])
-        )
-
-
-def _check_pattern(pattern: str, where: Where) -> None:
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ConfigError(f"not a regular expression: {error}", where=where, next_step="correct the pattern") from None
+def _remember_patterns(profile: Profile, data: bytes, path: str) -> None:
+    """A pattern that takes too long is found out far from here: its place is kept for the message."""
+    patterns = list(patterns_of(profile))
+    document = read_yaml(data, path) if patterns else None
+    for pointer, text in patterns:
+        assert document is not None
+        remember(text, document.where(pointer))
 
 
 def _key(profile: Profile, path: str) -> bytes | None:
