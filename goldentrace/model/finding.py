@@ -1,16 +1,15 @@
 """A finding: what a rule says about one trace, pointing at the events."""
 
 from dataclasses import dataclass, field
-from enum import Flag, auto
+from enum import StrEnum, auto
 from typing import Any
 
 from goldentrace.model.profile import Severity
 
 
-class Needs(Flag):
+class Needs(StrEnum):
     """What a rule needs to know; where a trace lacks it, the rule says that it could not check."""
 
-    NOTHING = 0
     STATUS = auto()
     RESULTS = auto()
     TIMES = auto()

@@ -20,7 +20,7 @@ from goldentrace.rules.repeats import is_free, repeat
 from goldentrace.rules.subject import Subject
 
 
-@rule("GT1001", "exact-duplicate", severity="error", needs=Needs.TURNS | Needs.STATUS)
+@rule("GT1001", "exact-duplicate", severity="error", needs={Needs.TURNS, Needs.STATUS})
 def exact_duplicate(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per group of equal calls of a turn."""
     groups: dict[tuple[object, ...], list[Ask]] = {}

@@ -20,7 +20,7 @@ from goldentrace.rules.repeats import is_free, repeat
 from goldentrace.rules.subject import Subject
 
 
-@rule("GT1002", "semantic-duplicate", severity="error", needs=Needs.TURNS | Needs.STATUS)
+@rule("GT1002", "semantic-duplicate", severity="error", needs={Needs.TURNS, Needs.STATUS})
 def semantic_duplicate(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per group of calls of a turn that are equal in meaning but not in bytes."""
     groups: dict[tuple[object, ...], list[Ask]] = {}

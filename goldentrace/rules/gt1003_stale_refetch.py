@@ -23,7 +23,7 @@ from goldentrace.rules.repeats import is_free, repeat
 from goldentrace.rules.subject import Subject
 
 
-@rule("GT1003", "stale-refetch", severity="warning", needs=Needs.TURNS | Needs.STATUS)
+@rule("GT1003", "stale-refetch", severity="warning", needs={Needs.TURNS, Needs.STATUS})
 def stale_refetch(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per run of re-reads, the first read as their reference."""
     fresh: dict[tuple[object, ...], tuple[tuple[object, ...], list[Ask]]] = {}

@@ -25,7 +25,7 @@ from goldentrace.rules.repeats import TRANSIENT, is_free, repeat
 from goldentrace.rules.subject import Subject
 
 
-@rule("GT1004", "repeated-result", severity="warning", needs=Needs.RESULTS)
+@rule("GT1004", "repeated-result", severity="warning", needs={Needs.RESULTS})
 def repeated_result(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per group of calls that equal one another in arguments and result."""
     groups: dict[tuple[object, ...], list[Ask]] = {}

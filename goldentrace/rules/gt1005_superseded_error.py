@@ -23,7 +23,7 @@ CODE = "GT1005"
 FAILED = frozenset({"error", "timeout", "cancelled"})
 
 
-@rule(CODE, "superseded-error", severity="note", needs=Needs.STATUS | Needs.FAILURES)
+@rule(CODE, "superseded-error", severity="note", needs={Needs.STATUS, Needs.FAILURES})
 def superseded_error(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per run of failures that one success makes moot."""
     failed: dict[tuple[object, ...], list[Ask]] = {}

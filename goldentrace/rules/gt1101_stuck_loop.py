@@ -26,7 +26,7 @@ TIMES = 5
 """At four equal calls a person may still be watching something change; no run of the corpora has five of use."""
 
 
-@rule(CODE, "stuck-loop", severity="error", needs=Needs.RESULTS)
+@rule(CODE, "stuck-loop", severity="error", needs={Needs.RESULTS})
 def stuck_loop(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per row of equal calls."""
     times = max(2, int(subject.option(CODE, "times", TIMES)))

@@ -25,7 +25,7 @@ ROUNDS = 3
 MAX_PERIOD = 8
 
 
-@rule(CODE, "ping-pong", severity="warning", needs=Needs.RESULTS)
+@rule(CODE, "ping-pong", severity="warning", needs={Needs.RESULTS})
 def ping_pong(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per cycle."""
     rounds = max(2, int(subject.option(CODE, "rounds", ROUNDS)))

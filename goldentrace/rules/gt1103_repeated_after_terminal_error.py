@@ -41,7 +41,7 @@ class _Row:
     is_refreshed: bool = False
 
 
-@rule(CODE, "repeated-after-terminal-error", severity="error", needs=Needs.STATUS | Needs.FAILURES)
+@rule(CODE, "repeated-after-terminal-error", severity="error", needs={Needs.STATUS, Needs.FAILURES})
 def repeated_after_terminal_error(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per row of repeats, the failed call as their reference."""
     rows: dict[tuple[object, ...], _Row] = {}

@@ -22,7 +22,7 @@ from goldentrace.rules.writes import Write, unknown_writes
 CODE = "GT1205"
 
 
-@rule(CODE, "non-idempotent-retry", severity="error", needs=Needs.FAILURES)
+@rule(CODE, "non-idempotent-retry", severity="error", needs={Needs.FAILURES})
 def non_idempotent_retry(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per attempt that may double a write."""
     writes, unknown = unknown_writes(subject)

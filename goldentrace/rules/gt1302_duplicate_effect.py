@@ -26,7 +26,7 @@ from goldentrace.rules.subject import Subject
 CODE = "GT1302"
 
 
-@rule(CODE, "duplicate-effect", severity="error", needs=Needs.STATUS)
+@rule(CODE, "duplicate-effect", severity="error", needs={Needs.STATUS})
 def duplicate_effect(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per write that took effect, or was invoked, more than once."""
     proven: set[tuple[str, bytes]] = set()

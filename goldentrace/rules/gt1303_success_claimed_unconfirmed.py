@@ -22,7 +22,7 @@ from goldentrace.rules.writes import unknown_writes
 CODE = "GT1303"
 
 
-@rule(CODE, "success-claimed-unconfirmed", severity="error", needs=Needs.FAILURES)
+@rule(CODE, "success-claimed-unconfirmed", severity="error", needs={Needs.FAILURES})
 def success_claimed_unconfirmed(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per operation that is unconfirmed when the run claims success."""
     writes, unknown = unknown_writes(subject)

@@ -22,7 +22,7 @@ from goldentrace.rules.writes import unknown_writes
 CODE = "GT1304"
 
 
-@rule(CODE, "unresolved-write", severity="error", needs=Needs.FAILURES)
+@rule(CODE, "unresolved-write", severity="error", needs={Needs.FAILURES})
 def unresolved_write(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per operation whose outcome was left open."""
     writes, unknown = unknown_writes(subject)

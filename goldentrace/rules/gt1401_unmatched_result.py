@@ -13,7 +13,6 @@ from collections.abc import Iterator
 
 from goldentrace.model.event import ToolResult
 from goldentrace.model.finding import Finding
-from goldentrace.rules.pairing import pair_results
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.subject import Subject
 
@@ -22,7 +21,7 @@ from goldentrace.rules.subject import Subject
 def unmatched_result(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per result without a call."""
     known = {call.call_id for call in subject.trace.calls()}
-    for index in pair_results(subject.trace)[1]:
+    for index in subject.pairs[1]:
         result = subject.trace.events[index]
         assert isinstance(result, ToolResult)
         if result.call_id not in known:

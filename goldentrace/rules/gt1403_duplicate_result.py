@@ -13,7 +13,6 @@ from collections.abc import Iterator
 
 from goldentrace.model.event import ToolResult
 from goldentrace.model.finding import Finding
-from goldentrace.rules.pairing import pair_results
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.subject import Subject
 
@@ -21,7 +20,7 @@ from goldentrace.rules.subject import Subject
 @rule("GT1403", "duplicate-result", severity="error")
 def duplicate_result(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per result too many, beside the result that came first."""
-    pairs, unmatched = pair_results(subject.trace)
+    pairs, unmatched = subject.pairs
     first: dict[str, int] = {}
     for index in sorted(pairs):
         result = subject.trace.events[index]

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 
 from goldentrace.model.event import Message, ToolCall, ToolResult
 from goldentrace.model.finding import Finding
-from goldentrace.rules.pairing import pair_results
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.subject import Subject
 from goldentrace.rules.values import values_in, words_in
@@ -28,7 +27,7 @@ CODE = "GT1404"
 def result_after_cancel_used(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per call that uses a late result."""
     events = subject.trace.events
-    pairs, unmatched = pair_results(subject.trace)
+    pairs, unmatched = subject.pairs
     ended: dict[str, int] = {}
     for index in pairs:
         result = events[index]

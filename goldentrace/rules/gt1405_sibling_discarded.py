@@ -23,7 +23,7 @@ from goldentrace.rules.subject import Subject
 CODE = "GT1405"
 
 
-@rule(CODE, "sibling-discarded", severity="error", needs=Needs.STATUS | Needs.FAILURES)
+@rule(CODE, "sibling-discarded", severity="error", needs={Needs.STATUS, Needs.FAILURES})
 def sibling_discarded(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per successful sibling that was called again."""
     lanes: dict[object, list[Ask]] = {}

@@ -23,7 +23,7 @@ from goldentrace.rules.values import values_in, words_in
 CODE = "GT1506"
 
 
-@rule(CODE, "failed-value-used", severity="error", needs=Needs.RESULTS | Needs.FAILURES)
+@rule(CODE, "failed-value-used", severity="error", needs={Needs.RESULTS, Needs.FAILURES})
 def failed_value_used(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per write, the failed result as its reference."""
     failed = {a.result_index: (o, a) for o, a in subject.attempts if a.result_index and a.status not in (None, "ok")}

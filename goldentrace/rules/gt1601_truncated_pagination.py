@@ -35,7 +35,7 @@ NAMES = (
 MORE = ("has_more", "hasMore", "has_next", "hasNextPage", "is_truncated", "IsTruncated")
 
 
-@rule(CODE, "truncated-pagination", severity="warning", needs=Needs.RESULTS)
+@rule(CODE, "truncated-pagination", severity="warning", needs={Needs.RESULTS})
 def truncated_pagination(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per cursor that was not followed."""
     if subject.normal.outcome == "partial":

@@ -25,7 +25,7 @@ CODE = "GT1803"
 GIVEN_UP = frozenset({"abort", "escalate", "fallback"})
 
 
-@rule(CODE, "proceeded-after-error", severity="error", needs=Needs.STATUS | Needs.FAILURES)
+@rule(CODE, "proceeded-after-error", severity="error", needs={Needs.STATUS, Needs.FAILURES})
 def proceeded_after_error(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per tool whose last write failed."""
     outcome, why = claimed_outcome(subject)

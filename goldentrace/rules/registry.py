@@ -7,9 +7,9 @@ other.
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
 import goldentrace.rules
@@ -38,7 +38,7 @@ class Rule:
     code: str
     name: str
     severity: Severity
-    needs: Needs
+    needs: frozenset[Needs]
     check: Check
     summary: str
 
@@ -56,13 +56,13 @@ UNPROVEN: Final = frozenset(
 nothing is declared of the tool. A test holds this list to the judgements."""
 
 
-def rule(code: str, name: str, *, severity: Severity, needs: Needs = Needs.NOTHING) -> Callable[[Check], Check]:
+def rule(code: str, name: str, *, severity: Severity, needs: Collection[Needs] = ()) -> Callable[[Check], Check]:
     """Register a generator as the rule of a code; its module's docstring is the documentation."""
 
     def register(check: Check) -> Check:
         module = importlib.import_module(check.__module__)
         head = (module.__doc__ or "").partition("\n")[0]
-        _RULES[code] = Rule(code, name, severity, needs, check, head.partition(": ")[2])
+        _RULES[code] = Rule(code, name, severity, frozenset(needs), check, head.partition(": ")[2])
         return check
 
     return register
@@ -105,8 +105,8 @@ def judge(subject: Subject, *, select: Iterable[str] = (), ignore: Iterable[str]
     result = LintResult(path=subject.trace.path, findings=[])
     checked: list[str] = []
     lacking = _lacking(subject)
-    for entry in _in_order(_chosen(tuple(select), tuple(ignore))):
-        missing = next((why for need, why in lacking.items() if entry.needs & need), "")
+    for entry in _chosen(tuple(select), tuple(ignore)):
+        missing = next((why for need, why in lacking.items() if need in entry.needs), "")
         if missing:
             result.could_not_check[entry.code] = missing
             continue
@@ -128,24 +128,22 @@ def judge(subject: Subject, *, select: Iterable[str] = (), ignore: Iterable[str]
     return result
 
 
-def _in_order(chosen: list[Rule]) -> list[Rule]:
-    """Those that claim repeats first, by precedence; the rest by code."""
-    places = {code: place for place, code in enumerate(PRECEDENCE)}
-    return sorted(chosen, key=lambda entry: (places.get(entry.code, len(places)), entry.code))
-
-
+@lru_cache(maxsize=64)
 def _chosen(select: tuple[str, ...], ignore: tuple[str, ...]) -> list[Rule]:
+    """Those that claim repeats first, by precedence; the rest by code."""
     known = rules()
+    places = {code: place for place, code in enumerate(PRECEDENCE)}
     for prefix in (*select, *ignore):
         if not any(code.startswith(prefix.upper()) for code in known):
             raise ConfigError(f"no rule {prefix!r}", next_step="`goldentrace rules` lists them")
     wanted = [prefix.upper() for prefix in select] or [""]
     unwanted = tuple(prefix.upper() for prefix in ignore)
-    return [
+    chosen = [
         entry
         for code, entry in known.items()
         if any(code.startswith(prefix) for prefix in wanted) and not (unwanted and code.startswith(unwanted))
     ]
+    return sorted(chosen, key=lambda entry: (places.get(entry.code, len(places)), entry.code))
 
 
 def _graded(finding: Finding, entry: Rule, subject: Subject) -> Finding:

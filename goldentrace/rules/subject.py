@@ -20,6 +20,7 @@ from goldentrace.model.trace import Trace
 from goldentrace.rules.arguments import fill, is_key_name, semantic, without_ignored
 from goldentrace.rules.ask import Ask, World, asks_of
 from goldentrace.rules.catalogue import declared_tools, merged
+from goldentrace.rules.pairing import pair_results
 
 MISSING = object()
 """A value that the source did not record."""
@@ -63,6 +64,11 @@ class Subject:
         """Every attempt of every operation, in the order of their calls."""
         found = [(operation, attempt) for operation in self.operations for attempt in operation.attempts]
         return sorted(found, key=lambda pair: pair[1].call_index)
+
+    @cached_property
+    def pairs(self) -> tuple[dict[int, int], list[int]]:
+        """Which result answers which call, and the results that answer none; see `pair_results`."""
+        return pair_results(self.trace)
 
     @cached_property
     def turns(self) -> list[tuple[int, ModelTurn]]:
@@ -193,7 +199,7 @@ class Subject:
 
     def call_key(self, ask: Ask) -> tuple[object, ...]:
         """Who asks for what: the same for calls that repeat one another, whenever and with whatever result."""
-        return (ask.lane, ask.tool_name, self.semantic_key(ask.attempt))
+        return self._call_keys[ask.place]
 
     def is_repeated(self, ask: Ask) -> bool:
         """Does the run hold the same call more than once? Of all others nobody need compare the results."""
@@ -248,7 +254,11 @@ class Subject:
 
     @cached_property
     def _counts(self) -> Counter[tuple[object, ...]]:
-        return Counter(self.call_key(ask) for ask in self.asks)
+        return Counter(self._call_keys)
+
+    @cached_property
+    def _call_keys(self) -> list[tuple[object, ...]]:
+        return [(ask.lane, ask.tool_name, self.semantic_key(ask.attempt)) for ask in self.asks]
 
     @cached_property
     def _digests(self) -> dict[int, str | None]:
