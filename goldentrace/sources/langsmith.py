@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from goldentrace.errors import InputError, Where
 from goldentrace.model.event import ABSENT, Usage
 from goldentrace.model.trace import Trace
 from goldentrace.sources.contents import items_of
 from goldentrace.sources.document import Document
 from goldentrace.sources.head import Head
-from goldentrace.sources.shapes import as_count, as_name, as_number, as_object, as_objects, as_text, as_word
+from goldentrace.sources.shapes import as_count, as_list, as_name, as_number, as_object, as_objects, as_text, as_word
 from goldentrace.sources.source import Source
 from goldentrace.sources.spanmeaning import absence, with_response
 from goldentrace.sources.steps import History, Kind, Step, failure_class, nanoseconds
@@ -41,7 +42,7 @@ def matches(head: Head) -> bool:
 
 
 def read(document: Document) -> Iterator[Trace]:
-    """Yield the traces of a file. Raises: InputError where it is damaged."""
+    """Yield the traces of a file. Raises: InputError where it is damaged, or holds the roots of traces only."""
     runs: dict[str, Run] = {}
     lines: dict[str, int | None] = {}
     has_lines = document.is_line_file()
@@ -54,12 +55,27 @@ def read(document: Document) -> Iterator[Trace]:
     traces: dict[str, list[str]] = {}
     for key, run in runs.items():
         traces.setdefault(_trace_of(run, key), []).append(key)
+    has_read = False
     for trace_id, keys in traces.items():
         history = History()
         steps = [history.keep(_step(runs[key], key, lines[key])) for key in keys]
         if has_activity(steps):
             _fill_results(steps, [runs[key] for key in keys])
-            yield read_steps(document, NAME, steps, _info(trace_id, [runs[key] for key in keys], steps))
+            info = _info(trace_id, [runs[key] for key in keys], steps)
+            yield read_steps(document, NAME, steps, replace(info, notes=_lacking(runs, keys)))
+            has_read = True
+    if runs and not has_read:
+        raise InputError(
+            "no run of a tool or of a model in it", where=Where(document.name),
+            next_step="export the child runs too: client.read_run(id, load_child_runs=True), or list_runs(trace_id=id)",
+        )  # fmt: skip
+
+
+def _lacking(runs: dict[str, Run], keys: list[str]) -> tuple[str, ...]:
+    """What to note where the runs of a trace name children that the file does not hold."""
+    named = {child for key in keys for child in as_list(runs[key].get("child_run_ids")) if as_name(child) is not None}
+    count = len([child for child in named if as_name(child) not in runs])
+    return (f"child runs that are named but not in the file: {count}",) if count else ()
 
 
 def _is_run(run: Run) -> bool:

@@ -56,6 +56,24 @@ def test_rows_of_one_response_are_one_turn_whose_usage_counts_once() -> None:
     assert trace.end.stop_reason == "final_answer"
 
 
+@pytest.mark.parametrize("kib", [90, 5000])
+def test_rows_longer_than_what_detection_looks_at_first_are_read(kib: int) -> None:
+    said, told = "x" * (kib << 10), "y" * (kib << 10)
+    trace = read_one((prompt("u1", None, said), speaks("a1", "u1", use("c1", cmd="ls")), answers("u2", "a1", "c1", told)))
+    assert trace.format == "claude-code"
+    assert results(trace) == [("c1", "ok", told)]
+
+
+def test_without_a_stop_reason_on_any_row_the_answer_at_the_end_is_the_last_word() -> None:
+    rows = (prompt("u1", None, "Go"), speaks("a1", "u1", use("c1")), answers("u2", "a1", "c1"), speaks("a2", "u2", text("Done.")))
+    assert all(each["message"].get("stop_reason") is None for each in rows)
+    trace, cut = read_one(rows), read_one(rows[:3])
+    assert [turn.finish_reason for turn in turns(trace)] == [None, None]
+    assert trace.end is not None
+    assert cut.end is not None
+    assert (trace.end.stop_reason, cut.end.stop_reason) == ("final_answer", "unknown")
+
+
 def test_hidden_reasoning_is_dropped() -> None:
     trace = read_one((FIXTURES / "session.jsonl").read_bytes())
     assert "hidden" not in repr(trace.events)

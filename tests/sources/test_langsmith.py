@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from goldentrace.errors import InputError
 from tests.sources.reading import calls, read_all, read_one, results, turns
 from tests.sources.reading import said as messages
 from tests.sources.spanning import FIXTURES, duration_ms, one, statuses
@@ -42,6 +43,18 @@ def test_the_call_id_may_stand_in_the_result_alone() -> None:
 def test_child_runs_that_are_loaded() -> None:
     trace = one("langsmith", "nested.json")
     assert (calls(trace), results(trace)) == ([("lookup", "T-1")], [("call:1", "ok", "open")])
+
+
+def test_child_runs_that_are_not_loaded_are_told() -> None:
+    """An export holds them only where it was asked to; a root alone has the conversation, but neither times nor failures of it."""
+    (root,) = [run for run in runs() if run.get("parent_run_id") is None]
+    with pytest.raises(InputError, match="no run of a tool or of a model") as refused:
+        read_one({**root, "child_runs": None})
+    assert "load_child_runs=True" in (refused.value.next_step or "")
+    named = tuple({**run, "child_run_ids": [run["id"], "not-here"]} if run["id"] == root["id"] else run for run in runs())
+    told = "child runs that are named but not in the file: 1"
+    assert told in [note.text for note in read_one(named).notes]
+    assert told not in [note.text for note in read_one(tuple(runs())).notes]
 
 
 def test_posts_and_patches_are_merged_by_id_or_dotted_order() -> None:

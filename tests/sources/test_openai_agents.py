@@ -34,6 +34,15 @@ def test_a_failed_tool_has_an_error_and_an_output_like_any_other() -> None:
     assert (trace.results()[2].extra or {})["error"] == "Error running tool (non-fatal)"
 
 
+def test_an_error_whose_text_was_redacted_still_failed() -> None:
+    """Without `trace_include_sensitive_data` the SDK writes neither arguments, results nor the text of an error."""
+    data = {"type": "function", "name": "pay", "input": None, "output": None}
+    error = {"message": "Error running tool (non-fatal)", "data": {"tool_name": "pay", "error": "Tool execution failed. Error details are redacted."}}
+    trace = read_one((span("f1", None, "01", "02", data, error), span("f2", None, "03", "04", data)))
+    assert [(status, error_class) for _, status, error_class in statuses(trace)] == [("error", "tool_error"), ("ok", None)]
+    assert {"arguments", "results"} <= trace.coverage.keys()
+
+
 def test_a_result_that_the_sdk_wrote_with_str_is_its_value() -> None:
     outputs = ["{'paid': True, 'note': None, 'of': ['Zoë']}", "{'a': set()}", "{no literal}", "plain"]
     spans = [span(f"f{n}", None, f"0{n}", f"0{n + 1}", {"type": "function", "name": "f", "input": "{}", "output": output}) for n, output in enumerate(outputs)]

@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 from goldentrace.errors import InputError
+from goldentrace.model.operation import DecisionStep
+from goldentrace.model.profile import Profile
+from goldentrace.normalize.pipeline import normalize
 from goldentrace.sources.coverage import coverage_table
 from goldentrace.sources.registry import detect, trace_name
 from tests.sources.reading import calls, document_of, read_all, read_one, results, said, shape, turns
@@ -84,6 +87,16 @@ def test_each_event_knows_its_message_and_its_line() -> None:
 def test_a_failure_told_in_text_is_ok_and_one_told_by_a_flag_is_an_error() -> None:
     trace = read_one([USER, asks(("a", "t", "{}"), ("b", "t", "{}"), ("c", "t", "{}")), tool("a", "Error: boom"), tool("b", "boom", is_error=True), tool("c", "boom", status="error")])
     assert [status for _, status, _ in results(trace)] == ["ok", "error", "error"]
+
+
+def test_a_call_that_is_repeated_after_its_error_is_a_retry_of_the_model() -> None:
+    asked = [asks((call_id, "lookup", '{"id":"A1"}')) for call_id in ("c1", "c2")]
+    trace = read_one([USER, asked[0], tool("c1", "503", error=True), asked[1], tool("c2", "A1"), DONE])
+    assert [(call.turn, call.attempt, call.origin) for call in trace.calls()] == [(1, 1, "model"), (2, 1, "model")]
+    assert trace.start.states == []
+    (operation,) = normalize(trace, Profile(name="default@1"), "h:test").operations
+    assert [step.by for step in operation.steps if isinstance(step, DecisionStep)] == ["model"]
+    assert [attempt.origin for attempt in operation.attempts] == ["model", "model"]
 
 
 def test_calls_without_ids_are_paired_in_their_order() -> None:
