@@ -11,7 +11,7 @@ from goldentrace.cli.options import fail_on_option, option, output_options, pack
 from goldentrace.cli.output import Output, problem_of
 from goldentrace.cli.project import Project
 from goldentrace.errors import GoldentraceError, InputError, Where
-from goldentrace.model.finding import LintResult
+from goldentrace.model.finding import Finding, LintResult
 from goldentrace.model.profile import Severity
 from goldentrace.model.report import Report, TraceReport
 from goldentrace.sources.registry import trace_name
@@ -132,11 +132,15 @@ def _show_checklists(results: list[LintResult], output: Output) -> None:
         for number, answer in enumerate(found, start=1):
             here = "   <- look here first" if answer is first else ""
             output.put_lines([f"  {answer.state:<8}{number:>2}. {answer.question}{here}"])
-            output.put_lines([f"              {f.code} {f.message} (line {f.lines[0]})" for f in answer.findings[:3]])
+            output.put_lines([f"              {f.code} {f.message}{_place(f)}" for f in answer.findings[:3]])
             if len(answer.findings) > 3:
                 output.put_lines([f"              and {len(answer.findings) - 3} more"])
             if answer.state != "no" or output.verbosity > 0:
                 output.put_lines([f"              could not check {reason}" for reason in answer.reasons])
+
+
+def _place(finding: Finding) -> str:
+    return "" if finding.line is None else f" (line {finding.line})"
 
 
 def _checklist(result: LintResult) -> dict[str, Any]:

@@ -23,8 +23,9 @@ class Finding:
     """One defect.
 
     labels: the operations concerned, the first before the repeat; lines: 1-based lines of the events concerned, in the
-    same order, at least one; pointer: the leaf, if one; count: how many events the finding spans, where it is a range;
-    expected, actual: shown values, never a secret; accepted: why it does not count, if somebody accepted it.
+    same order, at least one, 0 where the line is not known; pointer: the leaf, if one; count: how many events the
+    finding spans, where it is a range; expected, actual: shown values, never a secret; accepted: why it does not count,
+    if somebody accepted it.
     """
 
     code: str
@@ -39,6 +40,11 @@ class Finding:
     expected: Any = None
     actual: Any = None
     accepted: str | None = None
+
+    @property
+    def line(self) -> int | None:
+        """The line of the first event, None where it is not known: a trace that was read from one JSON document."""
+        return next(iter(self.lines), 0) or None
 
 
 @dataclass(slots=True)

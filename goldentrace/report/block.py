@@ -208,7 +208,7 @@ def add_finding(page: Page, finding: Finding, path: str) -> None:
     places = finding.lines[:MAX_POINTERS]
     names = finding.labels if len(finding.labels) == len(finding.lines) else ("",) * len(finding.lines)
     for line, name in zip(places, names, strict=False):
-        place = page.fit(f"{path}:{line}", 4 + measure(name) + 2)
+        place = page.fit(f"{path}:{line}" if line else path, 4 + measure(name) + 2)
         page.line("    ", (place, "dim"), f"  {name}" if name else "")
     if len(finding.lines) > MAX_POINTERS:
         page.line("    ", (f"... {len(finding.lines) - MAX_POINTERS} more ...", "dim"))

@@ -37,16 +37,16 @@ def _lines(trace: TraceReport, *, is_full: bool) -> list[str]:
             lines.append(_change_line(found, trace, place))
         elif isinstance(found, Finding) and (is_full or found.accepted is None):
             path = trace.lint.path if trace.lint is not None else place
-            line = f":{found.lines[0]}" if found.lines else ""
+            line = f":{found.line}" if found.line is not None else ""
             lines.append(f"{path}{line}: {found.code} {_cut(found.message)}{_grade(found.severity)}")
     return lines
 
 
 def _change_line(change: Change, trace: TraceReport, place: str) -> str:
+    number = change.golden_line
     if change.golden_line is None and change.candidate_line is not None and trace.candidate_path is not None:
-        place, line = trace.candidate_path, f":{change.candidate_line}"
-    else:
-        line = f":{change.golden_line}" if change.golden_line is not None else ""
+        place, number = trace.candidate_path, change.candidate_line
+    line = f":{number}" if number else ""
     message = full_message(change)
     if change.label is not None and not message.startswith((change.label, change.tool_name or change.label)):
         message = f"{subject(change)}: {message}"

@@ -198,10 +198,10 @@ def _finding(finding: Finding, names: dict[int, str]) -> Document:
     return {
         **_head("finding", finding, names),
         "golden": None,
-        "candidate": {"index": None, "line": finding.lines[0], "offset_ms": None} if finding.lines else None,
+        "candidate": {"index": None, "line": finding.line, "offset_ms": None} if finding.line else None,
         "operation": finding.labels[-1] if finding.labels else None,
         "operations": list(finding.labels),
-        "lines": list(finding.lines),
+        "lines": [line for line in finding.lines if line],
         "tool": finding.tool_name,
         "path": event_path(finding.pointer) if finding.pointer is not None else None,
         "pointers": [finding.pointer] if finding.pointer is not None else [],

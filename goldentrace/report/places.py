@@ -45,9 +45,9 @@ def place_of(subject: Change | Finding, trace: TraceReport) -> Place:
     fallback = trace.golden_path or trace.candidate_path or trace.name
     if isinstance(subject, Finding):
         path = trace.lint.path if trace.lint is not None else trace.candidate_path
-        return Place(relative(path or fallback), subject.lines[0] if subject.lines else 1)
+        return Place(relative(path or fallback), subject.line or 1)
     if subject.golden_line is None and subject.candidate_line is not None and trace.golden_path is None:
-        return Place(relative(trace.candidate_path or fallback), subject.candidate_line)
+        return Place(relative(trace.candidate_path or fallback), subject.candidate_line or 1)
     return Place(relative(fallback), subject.golden_line or _line_near(subject, trace))
 
 

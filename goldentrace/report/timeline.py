@@ -138,25 +138,34 @@ def _of_step(step: Step, operation: Operation) -> Iterator[Moment]:
 
 
 def _marks(moments: list[Moment], findings: Sequence[Finding]) -> dict[int, list[tuple[str, str]]]:
-    """Position of a moment -> (text, style) to stand below it. A line without a moment is marked at the one before."""
+    """Position of a moment -> (text, style) to stand below it. A line without a moment is marked at the one before;
+    where the source has no lines, the last moment of the operation is marked."""
     places: dict[int, int] = {}
     for position, moment in enumerate(moments):
         places[moment.line] = position
     lines = sorted(line for line in places if line > 0)
+    last_of = {moment.label: position for position, moment in enumerate(moments)}
     marks: dict[int, list[tuple[str, str]]] = {}
     for finding in findings:
         style = finding.severity if finding.accepted is None else "dim"
         accepted = f" (accepted: {finding.accepted})" if finding.accepted is not None else ""
-        for number, line in enumerate(finding.lines, start=1):
-            of = len(finding.lines)
-            before = bisect_right(lines, line)
-            position = places[lines[max(before - 1, 0)]] if lines else len(moments) - 1
+        of = len(finding.lines)
+        names = finding.labels if len(finding.labels) == of else ("",) * of
+        for number, (line, name) in enumerate(zip(finding.lines, names, strict=True), start=1):
+            if line and lines:
+                position = places[lines[max(bisect_right(lines, line) - 1, 0)]]
+            else:
+                position = last_of.get(name, len(moments) - 1)
             if number == of:
                 text = f"^ {finding.code} {finding.name}: {finding.message}{accepted}"
             else:
-                text = f"^ {finding.code} {finding.name}, {number} of {of}: see line {finding.lines[-1]}"
+                text = f"^ {finding.code} {finding.name}, {number} of {of}: see {_last_place(finding)}"
             marks.setdefault(position, []).append((text, style))
     return marks
+
+
+def _last_place(finding: Finding) -> str:
+    return f"line {finding.lines[-1]}" if finding.lines[-1] else finding.labels[-1] if finding.labels else "below"
 
 
 def _of_loose(event: LooseEvent) -> Moment:
