@@ -20,14 +20,22 @@ CONTENT_ADDRESS_DIGITS: Final = frozenset({40, 56, 64, 96, 128})
 """Lengths of SHA-1, SHA-224, SHA-256, SHA-384 and SHA-512 in hex: a content address is the same in every run, so hex of
 these lengths is an id only where a result supplied it."""
 
+_PREFIXES: Final = ("call", "toolu", "req", "run", "msg", "resp", "fc", "thread", "rs", "srvtoolu")
+
 _SHAPES: Final = (
     r"(?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})",
-    r"(?P<prefixed>(?:call|toolu|req|run|msg|resp|fc|thread|rs|srvtoolu)_[0-9A-Za-z]{8,}|chatcmpl-[0-9A-Za-z]{8,})",
+    rf"(?P<prefixed>(?:{'|'.join(_PREFIXES)})_[0-9A-Za-z]{{8,}}|chatcmpl-[0-9A-Za-z]{{8,}})",
     r"(?P<hex>[0-9a-fA-F]{16,})",
     r"(?P<ulid>[0-7][0-9A-HJKMNP-TV-Z]{25})",
 )
 _PATTERN: Final = re.compile(rf"(?<![0-9A-Za-z])(?:{'|'.join(_SHAPES)})(?![0-9A-Za-z])")
 _BYTES_PATTERN: Final = re.compile(_PATTERN.pattern.encode())
+_WORDS: Final = bytes(ord("x") if bytes([byte]).isalnum() else byte for byte in range(256))
+"""bytes.translate: ASCII letters and digits to x, so that how they stand can be found as a literal."""
+_LONG_WORD: Final = b"x" * 16
+_UUID: Final = b"-".join(b"x" * length for length in (8, 4, 4, 4, 12))
+_BEHIND_PREFIX: Final = re.compile(f"_(?:{'|'.join(f'(?<={prefix}_)' for prefix in _PREFIXES)})".encode())
+
 _DIGIT: Final = re.compile(r"[0-9]")
 _LETTER: Final = re.compile(r"[A-Za-z]")
 
@@ -70,6 +78,8 @@ def find_ids(text: str) -> list[tuple[int, int, Token]]:
     if len(text) < MIN_LENGTH:
         return []
     found: list[tuple[int, int, Token]] = []
+    if not _may_hold(text.encode("utf-8", "surrogatepass")):
+        return found
     for match in _PATTERN.finditer(text):
         token = _token(match.lastgroup or "", match[0])
         if token is not None:
@@ -77,10 +87,20 @@ def find_ids(text: str) -> list[tuple[int, int, Token]]:
     return found
 
 
+def _may_hold(document: bytes) -> bool:
+    """May an id stand in this text? False is certain, and told at a fifth of the cost of the pattern."""
+    words = document.translate(_WORDS)
+    return (
+        _LONG_WORD in words or _UUID in words or b"chatcmpl-" in document or _BEHIND_PREFIX.search(document) is not None
+    )
+
+
 def id_values(document: bytes) -> set[str]:
     """Return the comparable form of every id in a JSON document, read as bytes: quick, and blind to escapes, which no
     id needs."""
     values: set[str] = set()
+    if not _may_hold(document):
+        return values
     for match in _BYTES_PATTERN.finditer(document):
         token = _token(match.lastgroup or "", match[0].decode("ascii"))
         if token is not None:

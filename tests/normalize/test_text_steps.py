@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from goldentrace.model.event import TraceStart
 from goldentrace.model.profile import Ids, Paths
-from goldentrace.normalize.ids import IdStep, find_ids, id_values, is_content_address, values_of
+from goldentrace.normalize.ids import (
+    _PATTERN,
+    IdStep,
+    _may_hold,
+    find_ids,
+    id_values,
+    is_content_address,
+    values_of,
+)
 from goldentrace.normalize.paths import PathStep, path_step
 from goldentrace.normalize.text import Token, join, split_by
 
@@ -85,6 +93,18 @@ def test_an_id_ends_at_no_letter_or_digit(around: str) -> None:
 @given(st.text(alphabet=f'abcdef0123456789-_ {{}}"callreq{U1}', max_size=90))
 def test_the_quick_search_of_bytes_finds_what_the_search_of_text_finds(text: str) -> None:
     assert id_values(text.encode()) == {token.value for _, _, token in find_ids(text)}
+
+
+_PIECES = ("call", "chatcmpl", "rs", "req", "_", "-", " ", "é", "a1b2", "cafe", "x7", "01J", "ZZZZ", U1, U1[:23])
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=12).map("".join))
+def test_where_no_id_may_stand_the_pattern_finds_none(text: str) -> None:
+    assert _may_hold(text.encode()) or _PATTERN.search(text) is None
+
+
+def test_plain_texts_are_passed_over_without_the_pattern() -> None:
+    assert not _may_hold(b'{"reservation_id": "4WQ150", "payment": "gift_card_7815826", "date": "2024-05-20"}')
 
 
 def test_spellings_of_one_id_are_equal_and_a_content_address_is_told_by_its_length() -> None:
