@@ -5,7 +5,6 @@ never read here by hand. Calls are what the model asked for; when each began and
 """
 
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from goldentrace.sources.head import Head
 from goldentrace.sources.inspect_sample import SampleReader
 from goldentrace.sources.shapes import as_object
 from goldentrace.sources.source import Source
+from goldentrace.sources.zipsize import is_larger
 
 NAME: Final = "inspect"
 _ZIP: Final = b"PK\x03\x04"
@@ -92,14 +92,14 @@ def _file_of(document: Document, *, is_zip: bool) -> Iterator[Path]:
 
 
 def _check_size(document: Document, path: Path) -> None:
-    """Refuse a zip that unpacks to more than the limit, before anything unpacks it."""
-    with _told(document, path), zipfile.ZipFile(path) as archive:
-        size_bytes = sum(entry.file_size for entry in archive.infolist())
-    if size_bytes > document.max_bytes:
-        raise InputError(
-            f"unpacks to {size_bytes:,} bytes, more than the limit of {document.max_bytes:,}",
-            where=Where(document.name), next_step="raise the limit with --max-bytes",
-        )  # fmt: skip
+    """Refuse a zip that unpacks to more than the limit, before inspect_ai unpacks it without one."""
+    with _told(document, path):
+        if not is_larger(path, document.max_bytes):
+            return
+    raise InputError(
+        f"unpacks to more than the limit of {document.max_bytes:,} bytes", where=Where(document.name),
+        next_step="raise the limit with --max-bytes",
+    )  # fmt: skip
 
 
 SOURCE: Final = Source(

@@ -3,6 +3,7 @@
 import builtins
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from goldentrace.errors import InputError
 from goldentrace.model.event import Approval
 from goldentrace.sources.document import Document
 from goldentrace.sources.registry import read_traces
+from goldentrace.sources.zipsize import ZIP_ZSTANDARD
 from tests.sources.reading import document_of, read_all, results, turns
 
 pytest.importorskip("inspect_ai")
+zstandard = pytest.importorskip("zstandard")
 
 LOG = json.loads((Path(__file__).with_name("fixtures") / "inspect_log" / "log.json").read_text())
 
@@ -82,12 +85,18 @@ def test_an_eval_file_holds_the_same_under_any_name(tmp_path: Path) -> None:
     assert [[type(event) for event in events] for events in told] == [[type(event) for event in trace.events] for trace in read_all(LOG)]
 
 
-def test_a_zip_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, ZIP_ZSTANDARD])
+@pytest.mark.parametrize("claimed_bytes", [3_000_001, 10])
+def test_a_zip_that_unpacks_to_too_much_is_refused_whatever_it_claims(tmp_path: Path, method: int, claimed_bytes: int) -> None:
     path = tmp_path / "log.eval"
     write_eval(path)
-    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("samples/bomb.json", b"0" * 3_000_000)
-    with pytest.raises(InputError, match="unpacks to"):
+    bomb = b"0" * 3_000_001
+    packed = zstandard.compress(bomb) if method == ZIP_ZSTANDARD else zlib.compress(bomb, wbits=-15)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("samples/bomb.json", packed)
+        entry = archive.getinfo("samples/bomb.json")
+        entry.compress_type, entry.file_size = method, claimed_bytes  # in the table, which is written last
+    with pytest.raises(InputError, match="unpacks to more than the limit of 1,000,000 bytes"):
         list(read_traces(path, max_bytes=1_000_000))
 
 
