@@ -1,6 +1,7 @@
 """`goldentrace script`: scripts for the scripted model."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -45,6 +46,7 @@ def from_trace(
     from goldentrace.sources.document import MAX_BYTES
     from goldentrace.sources.registry import read_traces, trace_name
     from goldentrace.store.atomic import write_atomically
+    from goldentrace.store.storage import Storage
 
     traces = list(read_traces(file, format_name, max_bytes=max_bytes or MAX_BYTES))
     if trace_id is not None:
@@ -54,7 +56,8 @@ def from_trace(
     if len(traces) > 1:
         names = ", ".join(trace_name(trace) for trace in traces[:10]) + (", …" if len(traces) > 10 else "")
         raise InputError(f"{len(traces)} traces", where=Where(file), next_step=f"name one with --trace: {names}")
-    conversion = script_from_trace(traces[0], name=name, has_references=references)
+    clean = replace(traces[0], events=Storage().events(traces[0].events))  # a script is committed, as a golden is
+    conversion = script_from_trace(clean, name=name, has_references=references)
     text = write_script(conversion.script)
     try:
         parse_script(text, output)

@@ -4,16 +4,34 @@ The recorder does this before it writes; here it is done for traces that somethi
 language, an imported file. Idempotent. This module must not read or write files.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
 from goldentrace.codec.canonical import ARGS_DIGITS, JsonError, canonical, decode, digest, encode_raw
 from goldentrace.model.config import RecordPolicy
-from goldentrace.model.event import ABSENT, AnyEvent, Message, ToolCall, ToolResult
+from goldentrace.model.event import (
+    ABSENT,
+    AnyEvent,
+    Approval,
+    Decision,
+    Effect,
+    Message,
+    ToolCall,
+    ToolResult,
+    TraceStart,
+)
 from goldentrace.model.profile import Redact
 from goldentrace.normalize.redact import Redactor
+
+_RAWS: Final[dict[type, tuple[str, ...]]] = {ToolCall: ("args",), ToolResult: ("result",), Effect: ("value",)}
+_TEXTS: Final[dict[type, tuple[str, ...]]] = {
+    ToolCall: ("args_raw", "idempotency_key", "resource"), Message: ("text",), Decision: ("reason",),
+    Approval: ("by",), Effect: ("key",),
+}  # fmt: skip
+_OBJECTS: Final[dict[type, tuple[str, ...]]] = {TraceStart: ("attributes", "extra")}
+"""Beside these every event has `extra`. Names, ids and words of closed lists are kept: events are joined by them."""
 
 
 class Storage:
@@ -32,20 +50,19 @@ class Storage:
 
     def event(self, event: AnyEvent) -> AnyEvent:
         """Return one event as it may be stored."""
+        kind = type(event)
         changes: dict[str, Any] = {}
-        if type(event) is ToolCall:
-            self._clean(changes, event, "args")
-            self._clean_text(changes, event, "args_raw")
-            self._clean_text(changes, event, "idempotency_key")
-        elif type(event) is ToolResult:
-            self._clean(changes, event, "result")
-            if self._policy.results == "hash" and bytes(event.result):
-                changes |= _hashed(changes.get("result", event.result))
-        elif type(event) is Message and event.text is not None:
-            if self._policy.messages == "drop":
-                changes["text"] = None
-            else:
-                self._clean_text(changes, event, "text")
+        for name in _RAWS.get(kind, ()):
+            self._clean(changes, event, name)
+        for name in _TEXTS.get(kind, ()):
+            self._clean_text(changes, event, name)
+        for name in _OBJECTS.get(kind, ("extra",)):
+            self._clean_object(changes, event, name)
+        if kind is ToolResult and self._policy.results == "hash":
+            result = changes.get("result", event.result)  # type: ignore[union-attr]
+            changes |= _hashed(result) if bytes(result) else {}
+        elif kind is Message and self._policy.messages == "drop":
+            changes["text"] = None
         return msgspec.structs.replace(event, **changes) if changes else event
 
     def _clean(self, changes: dict[str, Any], event: AnyEvent, name: str) -> None:
@@ -66,6 +83,13 @@ class Storage:
         if text is not None and self._redactor.is_suspect(text):
             clean = self._redactor.redact_text(text, self._numbers)
             if clean != text:
+                changes[name] = clean
+
+    def _clean_object(self, changes: dict[str, Any], event: AnyEvent, name: str) -> None:
+        value: dict[str, Any] | None = getattr(event, name)
+        if value and self._redactor.is_suspect(msgspec.json.encode(value).decode("utf-8")):
+            clean = self._redactor.redact_value(value, self._numbers)
+            if clean != value:
                 changes[name] = clean
 
 

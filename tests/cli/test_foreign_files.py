@@ -48,3 +48,44 @@ def test_a_finding_in_a_document_without_lines_stands_at_its_calls(document: Pat
     marked = [number for number, line in enumerate(lines) if "^ GT1004" in line]
     assert [lines[number - 1].split()[:2] for number in marked] == [["result", "read#1"], ["result", "read#2"]]
     assert lines[marked[0]].strip() == "^ GT1004 repeated-result, 1 of 2: see read#2"
+
+
+TOKEN = "ghp_" + "a1B2" * 9
+
+
+def leaky(*texts: str) -> list[dict[str, Any]]:
+    """A run with a secret in every place that a chat has."""
+    run = chat(*texts)
+    run[0]["content"] = f"use {TOKEN}"
+    calls = run[1]["tool_calls"]
+    calls[0]["function"] = {
+        "name": "login",
+        "arguments": json.dumps({"token": TOKEN, "url": f"https://x/?key={TOKEN}", "n": texts[0]}),
+    }
+    calls.append(
+        {"id": "broken", "type": "function", "function": {"name": "login", "arguments": f'{{"token": "{TOKEN}", '}}
+    )
+    run.insert(3, {"role": "tool", "tool_call_id": "broken", "content": f"no {TOKEN}"})
+    run[-1]["content"] = f"done with {TOKEN}"
+    return run
+
+
+COMMANDS = [
+    "lint -v a.json", "lint --checklist -v a.json", "show -v a.json", "normalize -v a.json", "import a.json", "import a.json --list",
+    "script from-trace a.json", "stats a.json b.json", "cache simulate a.json", "diff -v a.json b.json",
+    *(f"{command} --output-format {name}" for command in ("lint a.json", "diff a.json b.json") for name in ("json", "concise", "markdown", "sarif")),
+    "show a.json --output-format json", "record new --from a.json",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_says_or_writes_a_secret_of_a_foreign_file(command: str, tmp_path: Path, here: Cli) -> None:
+    files = {"a.json": leaky(f"session {TOKEN}", "x"), "b.json": leaky(f"other {TOKEN}", "y")}
+    for name, run in files.items():
+        (tmp_path / name).write_text(json.dumps(run))
+    (tmp_path / "goldentrace.yaml").write_text("scenarios:\n  new: {command: [never]}\n")
+    done = here(*command.split())
+    assert done.code in (0, 2), done.stderr
+    assert TOKEN not in done.stdout + done.stderr
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path.name not in files]
+    assert not [path for path in written if TOKEN.encode() in path.read_bytes()]

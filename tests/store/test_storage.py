@@ -7,7 +7,19 @@ from hypothesis import strategies as st
 
 from goldentrace.codec.canonical import decode, encode_raw
 from goldentrace.model.config import RecordPolicy
-from goldentrace.model.event import AnyEvent, Message, ToolCall, ToolResult
+from goldentrace.model.event import (
+    AnyEvent,
+    Approval,
+    Decision,
+    Effect,
+    Limit,
+    Message,
+    ModelTurn,
+    ToolCall,
+    ToolResult,
+    TraceEnd,
+    TraceStart,
+)
 from goldentrace.model.profile import Redact, RedactionRule
 from goldentrace.store.storage import Storage
 
@@ -27,6 +39,28 @@ def test_secrets_are_replaced_wherever_they_stand() -> None:
     assert decode(call.args) == {"a": ["<secret:1>"]}
     assert (call.args_raw, call.idempotency_key, message.text) == ("<secret:1>", "<secret:1>", "use <secret:1>")
     assert decode(result.result) == {"password": "<secret:2>", "b": "x <secret:1>"}
+
+
+def test_no_field_that_an_importer_fills_keeps_a_secret() -> None:
+    events: list[AnyEvent] = [
+        TraceStart(format="goldentrace/1", attributes={"env": {"KEY": SECRET}}),
+        ToolCall(
+            call_id="c",
+            tool_name="t",
+            resource=f"db/{SECRET}",
+            extra={"headers": {"authorization": f"Bearer {SECRET}"}},
+        ),
+        ToolResult(call_id="c", status="error", extra={"error": f"401 for {SECRET}", "error_data": [SECRET]}),
+        Decision(decision="retry", reason=f"429 for {SECRET}"),
+        Approval(call_id="c", verdict="denied", by=f"token {SECRET}"),
+        Effect(name="charge", key=SECRET, value=encode_raw({"by": SECRET})),
+        ModelTurn(extra={"response_id": SECRET}),
+        Limit(limit="max_turns", extra={"told": SECRET}),
+        TraceEnd(outcome="failed", stop_reason="unknown", extra={"failed_requests": [{"error": SECRET}]}),
+    ]
+    stored = Storage().events(events)
+    assert SECRET not in repr(stored)
+    assert [type(event) for event in stored] == [type(event) for event in events]
 
 
 def test_what_holds_no_secret_is_the_same_object() -> None:
