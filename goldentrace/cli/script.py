@@ -1,7 +1,6 @@
 """`goldentrace script`: scripts for the scripted model."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -40,6 +39,7 @@ def from_trace(
 
     FILE: a trace of any known format, - for standard input. What could not be carried over is said on stderr.
     """
+    from goldentrace.model.trace import Trace
     from goldentrace.replay.from_trace import script_from_trace
     from goldentrace.replay.script_file import parse_script, write_script
     from goldentrace.report.sanitise import terminal as printable
@@ -56,8 +56,8 @@ def from_trace(
     if len(traces) > 1:
         names = ", ".join(trace_name(trace) for trace in traces[:10]) + (", …" if len(traces) > 10 else "")
         raise InputError(f"{len(traces)} traces", where=Where(file), next_step=f"name one with --trace: {names}")
-    clean = replace(traces[0], events=Storage().events(traces[0].events))  # a script is committed, as a golden is
-    conversion = script_from_trace(clean, name=name, has_references=references)
+    events = Storage().events(traces[0].events)  # a script is committed, as a golden is
+    conversion = script_from_trace(Trace(events, file), name=name, has_references=references)
     text = write_script(conversion.script)
     try:
         parse_script(text, output)
