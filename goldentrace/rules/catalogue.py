@@ -17,13 +17,10 @@ from goldentrace.model.profile import UNKNOWN_TOOL, Tool
 
 def declared_tools(value: Any) -> dict[str, Tool] | None:
     """Return name -> what a list of tools says of each, None for what is no such list."""
-    if isinstance(value, dict):
-        value = value.get("tools")
-    if not isinstance(value, list) or not value:
-        return None
     found: dict[str, Tool] = {}
-    for entry in value:
-        if not isinstance(entry, dict):
+    for entry in _entries(value):
+        if _is_set(entry):
+            found |= {name: Tool() for name in _allowed(entry)}
             continue
         function = entry.get("function")
         inner: dict[str, Any] = function if isinstance(function, dict) else entry
@@ -31,6 +28,29 @@ def declared_tools(value: Any) -> dict[str, Tool] | None:
         if isinstance(name, str) and name:
             found[name] = _tool(inner)
     return found or None
+
+
+def open_sets(value: Any) -> list[str]:
+    """Return the sets of tools in a list that do not say which tools they hold, by the name of their server or type."""
+    sets = [entry for entry in _entries(value) if _is_set(entry) and not _allowed(entry)]
+    return [str(entry.get("mcp_server_name") or entry.get("server_label") or entry["type"]) for entry in sets]
+
+
+def _entries(value: Any) -> list[dict[str, Any]]:
+    listed = value.get("tools") if isinstance(value, dict) else value
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+
+
+def _is_set(entry: dict[str, Any]) -> bool:
+    """All tools of one server: OpenAI's `mcp`, Anthropic's `mcp_toolset` and `agent_toolset_…`."""
+    kind = entry.get("type")
+    return isinstance(kind, str) and "name" not in entry and (kind == "mcp" or "toolset" in kind)
+
+
+def _allowed(entry: dict[str, Any]) -> list[str]:
+    """The tools of an OpenAI `mcp` entry, where it names them."""
+    names = entry.get("allowed_tools")
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def _tool(entry: dict[str, Any]) -> Tool:
@@ -48,10 +68,6 @@ def _tool(entry: dict[str, Any]) -> Tool:
         access=access, destructive=access != "read" and hints.get("destructiveHint") is True,
         idempotent=idempotent if isinstance(idempotent, bool) else None, schema=schema, output_schema=output,
     )  # fmt: skip
-
-
-def _first_object(entry: dict[str, Any], *names: str) -> dict[str, Any] | None:
-    return next((entry[name] for name in names if isinstance(entry.get(name), dict)), None)
 
 
 def merged(own: Tool, listed: Tool | None) -> Tool:

@@ -19,7 +19,7 @@ from goldentrace.model.profile import Profile, Tool
 from goldentrace.model.trace import Trace
 from goldentrace.rules.arguments import fill, is_key_name, semantic, without_ignored
 from goldentrace.rules.ask import Ask, World, asks_of
-from goldentrace.rules.catalogue import declared_tools, merged
+from goldentrace.rules.catalogue import declared_tools, merged, open_sets
 from goldentrace.rules.pairing import pair_results
 
 MISSING = object()
@@ -106,6 +106,11 @@ class Subject:
     def catalogue(self) -> dict[str, Tool] | None:
         """The tools that the trace itself lists (`trace_start.attributes.tools`), None where it lists none."""
         return declared_tools((self.trace.start.attributes or {}).get("tools"))
+
+    @cached_property
+    def open_sets(self) -> list[str]:
+        """The sets of tools that the trace's list holds without naming their tools."""
+        return open_sets((self.trace.start.attributes or {}).get("tools"))
 
     def tool(self, name: str) -> Tool:
         """What is known of a tool: the profile's word, then that of the trace's own list."""

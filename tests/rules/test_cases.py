@@ -1,9 +1,11 @@
 """Every rule against its cases: `tests/rules/<CODE>.yaml`, sections fails, passes, could_not_check.
 
-A case's name is its reason. All rules run on each case, so that precedence is part of what is tested; `others` lists the
+A case's name is its reason. `as in FILE: …` names the real run, below the folder of real traces, of which it has the
+shape, and says what is changed; words and values are its own. All rules run on each case, so that precedence is part of what is tested; `others` lists the
 codes that speak beside the case's own (default: not looked at).
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +103,20 @@ def test_a_file_of_cases_shows_both_sides(file: Path) -> None:
     assert sections.keys() <= set(SECTIONS)
     assert len(sections.get("fails") or {}) >= 1
     assert len(sections.get("passes") or {}) >= 2
+
+
+def real_files(file: Path) -> list[str]:
+    """The real files whose shapes the cases of a file have."""
+    sections = yaml.safe_load(file.read_text("utf-8"))
+    names = [name for cases in sections.values() for name in cases or {}]
+    return [match[1] for name in names if (match := re.match(r"as in ([^ ,:]+)[,:] ", name))]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_case_has_the_shape_of_a_real_run(file: Path) -> None:
+    assert real_files(file)
+
+
+def test_the_real_runs_that_cases_name_are_there(corpus: Path) -> None:
+    named = {name for file in FILES for name in real_files(file)}
+    assert sorted(name for name in named if not (corpus / name).is_file()) == []
