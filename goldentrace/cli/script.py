@@ -56,8 +56,9 @@ def from_trace(
     if len(traces) > 1:
         names = ", ".join(trace_name(trace) for trace in traces[:10]) + (", …" if len(traces) > 10 else "")
         raise InputError(f"{len(traces)} traces", where=Where(file), next_step=f"name one with --trace: {names}")
-    events = Storage().events(traces[0].events)  # a script is committed, as a golden is
-    conversion = script_from_trace(Trace(events, file), name=name, has_references=references)
+    run = traces[0]
+    clean = Trace(Storage().events(run.events), file, incomplete=run.incomplete, format=run.format)  # it is committed
+    conversion = script_from_trace(clean, name=name, has_references=references)
     text = write_script(conversion.script)
     try:
         parse_script(text, output)
