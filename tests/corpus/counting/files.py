@@ -29,24 +29,25 @@ HEAD = """\
 # the file. A result is an answer to a call, or one whose call is not in the file. History that a later request or span sends
 # again counts once. An error is a result of which the format itself says that it failed; the text of a result says nothing:
 #
-#   spans (otel-genai, openinference, trail)   status 2, ERROR or Error (unset is no error), or a tool message of LangChain
-#                                              with the status error; a span of a tool that ended is a call and its result
-#   openai-chat, tau-bench, toolathlon, vcr, har of it    none has a flag
-#   tau2-bench                                 `error` true on the tool's message
-#   openai-responses                           `error` of an mcp_call
-#   anthropic-messages, claude-code, claude-stream, anthropic-managed-agents    `is_error`, or a content of type …_error
-#   langchain                                  `status` error
-#   pydantic-ai                                outcome retried, or a retry-prompt that names a tool
-#   openai-agents                              `error` of the span; openai-agents-state has no flag
-#   langsmith                                  `error` of the tool's run
-#   langfuse                                   level ERROR
-#   codex, codex-exec                          an exit code other than 0, an MCP call that ended in Err or isError, and a
-#                                              command that the sandbox or the user kept from running
-#   mcp                                        a JSON-RPC error, or isError
-#   inspect                                    `error` of the tool's event
-#   atif, swe-agent                            neither has a flag
-#   mini-swe-agent, openhands                  an exit code other than 0, an observation of type error
-#   gemini-cli                                 status error
+#   otel-genai, openinference, trail   status 2, ERROR or Error (unset is no error), or a tool message of LangChain with the
+#                                      status error; a span of a tool that ended is a call and its result
+#   openai-chat, tau2-bench            `error` true on the tool's message
+#   tau-bench, toolathlon              neither has a flag
+#   openai-responses                   `error` of an mcp_call
+#   anthropic-messages, anthropic-managed-agents, claude-code, claude-stream    `is_error`, or a content of a type …_error
+#   vcr, har                           as the API that they recorded
+#   langchain                          `status` error
+#   pydantic-ai                        outcome retried, or a retry-prompt that names a tool
+#   openai-agents                      `error` of the span; openai-agents-state has no flag
+#   langsmith                          `error` of the tool's run
+#   langfuse                           level ERROR
+#   codex, codex-exec                  an exit code other than 0, an MCP call that ended in Err or isError, and a command that
+#                                      the sandbox or the user kept from running
+#   mcp                                a JSON-RPC error, or isError
+#   inspect                            `error` of the tool's event
+#   atif, swe-agent                    neither has a flag
+#   mini-swe-agent, openhands          an exit code other than 0, an observation of the type error that answers a call
+#   gemini-cli                         status error
 """
 
 
