@@ -32,6 +32,27 @@ def clock(second: float) -> str:
     return (START + timedelta(seconds=second)).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
+class AlikeByBytes:
+    """Calls ask for the same where their arguments are written alike; for `normalize.operations.group`. asked: how
+    often."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def shape(self, call: ToolCall) -> bytes:
+        self.asked += 1
+        return bytes(call.args)
+
+    def sources(self, _: ToolCall) -> tuple[str, ...]:
+        return ()
+
+    def known_until(self, _: int) -> tuple[str, ...]:
+        return ()
+
+    def is_known(self, _: str) -> bool:
+        return False
+
+
 class Run:
     """Collects events; every `call` has its result behind it unless told otherwise. second: offset of the next event."""
 

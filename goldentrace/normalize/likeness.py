@@ -4,22 +4,24 @@ Ids that neither a result nor a message held before are erased: a nonce per atte
 entity must not become one.
 """
 
+from collections.abc import Hashable, Iterator
 from typing import Any
 
+from goldentrace.codec.canonical import JsonError
 from goldentrace.model.event import ToolCall
 from goldentrace.model.trace import Trace
 from goldentrace.normalize.ids import id_values
 from goldentrace.normalize.leaves import LeafReader, Mixed, Moment
 from goldentrace.normalize.offsets import wall_ms
 from goldentrace.normalize.payloads import flatten_call
-from goldentrace.normalize.text import Token
 
 RUN_WITHIN_MS = 24 * 3_600_000
 """A clock value this near to the start of the trace is one of the run itself, and differs between attempts."""
 
 
 class ArgumentLikeness:
-    """Compares the arguments of two calls of one trace. given: ids that messages or inputs held."""
+    """Compares the arguments of the calls of one trace, as `normalize.failed.Likeness`. given: ids that messages or
+    inputs held."""
 
     def __init__(self, trace: Trace, reader: LeafReader, given: dict[str, int]) -> None:
         self._trace = trace
@@ -27,45 +29,60 @@ class ArgumentLikeness:
         self._given = given
         self._held: set[str] = set()
         self._held_until = 0
+        self._start_ms = wall_ms(trace.start)
+        self._seen: dict[int, tuple[Hashable, tuple[str, ...]]] = {}
 
-    def is_same(self, earlier: ToolCall, later: ToolCall, index: int) -> bool:
-        """Equal leaves, where ids that neither a result nor a message held before `index` are erased."""
-        if bytes(earlier.args) == bytes(later.args) and earlier.args_raw == later.args_raw:
-            return True
-        first, second = (flatten_call(self._reader, call, None).leaves for call in (earlier, later))
-        first.pop("#idempotency_key", None)
-        second.pop("#idempotency_key", None)
-        if first.keys() != second.keys():
-            return False
-        return all(self._same_leaf(first[pointer], second[pointer], index) for pointer in first)
+    def shape(self, call: ToolCall) -> Hashable:
+        """Return the arguments with their ids by kind only, and the times of the run as one."""
+        return self._of(call)[0]
 
-    def _same_leaf(self, first: Any, second: Any, index: int) -> bool:
-        if first == second:
-            return True
-        if not (isinstance(first, Mixed) and isinstance(second, Mixed)) or len(first.segments) != len(second.segments):
-            return (
-                isinstance(first, Moment)
-                and isinstance(second, Moment)
-                and self._is_clock(first)
-                and self._is_clock(second)
-            )
-        for one, other in zip(first.segments, second.segments, strict=True):
-            if one == other:
-                continue
-            if isinstance(one, str) or isinstance(other, str) or one.kind != other.kind:
-                return False
-            if one.value != other.value and (self._has_source(one, index) or self._has_source(other, index)):
-                return False
-        return True
+    def sources(self, call: ToolCall) -> tuple[str, ...]:
+        """Return the ids of the arguments, in the order of their pointers."""
+        return self._of(call)[1]
 
-    def _is_clock(self, moment: Moment) -> bool:
-        start = wall_ms(self._trace.start)
-        return start is not None and abs(moment.at_ms - start) < RUN_WITHIN_MS
-
-    def _has_source(self, token: Token, index: int) -> bool:
+    def known_until(self, index: int) -> Iterator[str]:
+        """Yield the ids that results before an index were the first to hold, since the last time."""
         for event in self._trace.events[self._held_until : index]:
             result = getattr(event, "result", None)
             if result is not None:
-                self._held |= id_values(bytes(result))
+                new = id_values(bytes(result)) - self._held
+                self._held |= new
+                yield from new
         self._held_until = max(self._held_until, index)
-        return token.value in self._held or token.value in self._given
+
+    def is_known(self, value: str) -> bool:
+        """Did a result, as far as they were read, or a message hold it?"""
+        return value in self._held or value in self._given
+
+    def _of(self, call: ToolCall) -> tuple[Hashable, tuple[str, ...]]:
+        found = self._seen.get(id(call))
+        if found is None:
+            found = self._seen[id(call)] = self._read(call)
+        return found
+
+    def _read(self, call: ToolCall) -> tuple[Hashable, tuple[str, ...]]:
+        try:
+            leaves = flatten_call(self._reader, call, None).leaves
+        except JsonError:  # said where the arguments are read
+            return (bytes(call.args), call.args_raw), ()
+        leaves.pop("#idempotency_key", None)
+        values: list[str] = []
+        shape: list[Hashable] = []
+        for pointer in sorted(leaves):
+            leaf = leaves[pointer]
+            if isinstance(leaf, Mixed):
+                shape.append(
+                    (pointer, tuple([part if isinstance(part, str) else (part.kind,) for part in leaf.segments]))
+                )
+                values += [part.value for part in leaf.segments if not isinstance(part, str)]
+            elif isinstance(leaf, Moment):
+                is_now = self._start_ms is not None and abs(leaf.at_ms - self._start_ms) < RUN_WITHIN_MS
+                shape.append((pointer, "now" if is_now else (*leaf[:1], _frozen(leaf.written), *leaf[2:]), "moment"))
+            else:
+                shape.append((pointer, _frozen(leaf)))
+        return tuple(shape), tuple(values)
+
+
+def _frozen(leaf: Any) -> Hashable:
+    """A written leaf as something that can be looked up."""
+    return ("value", leaf["value"]) if isinstance(leaf, dict) else leaf

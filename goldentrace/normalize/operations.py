@@ -2,12 +2,11 @@
 
 Joining by `op_id` is stated by the source; joining without it needs equal arguments, a failed attempt before, and
 nothing of a later batch between. A result belongs to the nearest earlier open call of its id, because ids are reused
-in the wild. This module must not look into values: `same_arguments` is given to it. What is inferred here is marked as
+in the wild. This module must not look into values: a `Likeness` is given to it. What is inferred here is marked as
 inferred.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import msgspec
 
 from goldentrace.model.event import (
     Approval,
@@ -21,12 +20,10 @@ from goldentrace.model.event import (
 )
 from goldentrace.model.operation import LeafMap
 from goldentrace.model.trace import Trace
+from goldentrace.normalize.failed import FailedCalls, Likeness
 
 FAILED = frozenset({"error", "timeout", "cancelled", "unfinished"})
 """Statuses after which an equal call is the next attempt. A denial is an answer, not a failure."""
-
-SameArguments = Callable[[ToolCall, ToolCall, int], bool]
-"""(earlier call, later call, index of the later call's event) -> do they ask for the same?"""
 
 
 class Try:
@@ -66,38 +63,37 @@ class Group:
         return [step for step in self.steps if type(step) is Try]
 
 
-@dataclass(slots=True)
-class Grouped:
+class Grouped(msgspec.Struct):
     """units: batches and serial calls in order, each a list of groups (one, where serial), calls without a parent
     only; the calls that ran within a call are its `children`. loose: indexes of the events of no operation."""
 
-    groups: list[Group] = field(default_factory=list)
-    units: list[list[Group]] = field(default_factory=list)
-    loose: list[int] = field(default_factory=list)
-    unmatched_results: list[int] = field(default_factory=list)
+    groups: list[Group] = msgspec.field(default_factory=list)
+    units: list[list[Group]] = msgspec.field(default_factory=list)
+    loose: list[int] = msgspec.field(default_factory=list)
+    unmatched_results: list[int] = msgspec.field(default_factory=list)
     has_turns: bool = False
 
 
-def group(trace: Trace, same_arguments: SameArguments) -> Grouped:
+def group(trace: Trace, likeness: Likeness) -> Grouped:
     """Return the operations of a trace in order of their first calls, batches found.
 
-    Cost is linear in events; `same_arguments` is asked only where an equal tool has just failed.
+    likeness: tells which calls ask for the same; it is asked only where an equal tool has just failed. Cost is linear
+    in events.
     """
-    return _Grouping(same_arguments).run(trace)
+    return _Grouping(likeness).run(trace)
 
 
 class _Grouping:
     """One pass over the events; the state is what later events may still refer to."""
 
-    def __init__(self, same_arguments: SameArguments) -> None:
-        self.same_arguments = same_arguments
+    def __init__(self, likeness: Likeness) -> None:
         self.out = Grouped()
         self.open: dict[str, list[tuple[Group, Try]]] = {}
         self.early: dict[str, list[tuple[ToolResult, int]]] = {}
         self.by_operation: dict[str, Group] = {}
         self.by_call: dict[str, Group] = {}
         self.waiting: dict[str, list[tuple[Decision | Approval, int]]] = {}
-        self.failed: list[Group] = []
+        self.failed = FailedCalls(likeness)
         self.turns: dict[int | None, int | None] = {None: None}
         self.turn: int | None = None
 
@@ -138,13 +134,12 @@ class _Grouping:
             if call.parent is not None:
                 found.parent = self.by_call.get(call.parent)
             if self.failed:
-                self.close_failed(found)
+                self.failed.close(found)
             self.by_operation[call.op_id if call.op_id is not None else call.call_id] = found
         else:
             found.steps.append(attempt)
             found.last = attempt
-            if found in self.failed:
-                self.failed.remove(found)
+            self.failed.discard(found)
         call_id = call.call_id
         self.by_call[call_id] = found
         if call_id in self.waiting:
@@ -165,35 +160,7 @@ class _Grouping:
     def joined(self, call: ToolCall, index: int) -> Group | None:
         if call.op_id is not None:
             return self.by_operation.get(call.op_id)
-        for earlier in reversed(self.failed):
-            first = earlier.last.call
-            turn = call.turn if call.turn is not None else self.turn
-            if call.batch is not None and _is_beside(earlier, call, turn):
-                continue  # proposed together: a twin, and no retry
-            if earlier.closer is not None and not _is_beside(earlier.closer, call, turn):
-                continue
-            if (
-                first.tool_name == call.tool_name
-                and first.agent == call.agent
-                and self.same_arguments(first, call, index)
-            ):
-                return earlier
-        return None
-
-    def close_failed(self, new: Group) -> None:
-        """A call of a later batch ends a series of attempts, except for the calls of that same batch: a batch has no
-        order, and one of them may be the next attempt."""
-        call = new.first.call
-        still: list[Group] = []
-        for earlier in self.failed:
-            if call.batch is not None and _is_beside(earlier, call, new.turn):
-                still.append(earlier)
-            elif earlier.closer is None:
-                earlier.closer = new
-                still.append(earlier)
-            elif _is_beside(earlier.closer, call, new.turn):
-                still.append(earlier)
-        self.failed = still
+        return self.failed.find(call, call.turn if call.turn is not None else self.turn, index)
 
     def add_result(self, result: ToolResult, index: int) -> None:
         waiting = self.open.get(result.call_id)
@@ -217,7 +184,7 @@ class _Grouping:
         attempt.result = result
         attempt.result_index = index
         if result.status in FAILED and attempt is found.last:
-            self.failed.append(found)
+            self.failed.add(found)
 
     def add_about(self, event: Decision | Approval, index: int) -> None:
         if event.call_id is None:
@@ -228,15 +195,6 @@ class _Grouping:
             found.steps.append((event, index))
         else:
             self.waiting.setdefault(event.call_id, []).append((event, index))
-
-
-def _is_beside(one: Group, call: ToolCall, turn: int | None) -> bool:
-    """Is a call of the batch of another one, as far as can be told while it starts?"""
-    if one.turn != turn or one.first.call.agent != call.agent:
-        return False
-    if one.first.call.batch is not None or call.batch is not None:
-        return one.first.call.batch == call.batch
-    return one.last.result is None
 
 
 def _find_batches(grouped: Grouped) -> None:

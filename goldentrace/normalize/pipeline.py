@@ -83,7 +83,7 @@ class _Normalization:
     def run(self, profile_hash: str, constants: Collection[str]) -> NormalTrace:
         trace = self.trace
         given = given_ids(trace)
-        grouped = group(trace, ArgumentLikeness(trace, self.reader, given).is_same)
+        grouped = group(trace, ArgumentLikeness(trace, self.reader, given))
         self.wanted = self._argument_ids(grouped)
         self.writer.provenance = Provenance(
             literal_ids(trace, given, self.wanted), self._constant_ids(grouped, constants)

@@ -10,6 +10,7 @@ from goldentrace.faults import FaultsHandle
 from goldentrace.model.event import Effect, ToolCall, ToolResult
 from goldentrace.normalize.operations import group
 from tests.faults.serving import Client, connect, kinds, read_all
+from tests.traces import AlikeByBytes
 
 Serve = Callable[..., FaultsHandle]
 Open = Callable[..., Client]
@@ -127,5 +128,5 @@ def test_without_a_key_the_reader_of_the_trace_joins_equal_calls(serve: Serve, c
     for _ in range(3):
         client(server).call("a", {"x": 1})
     trace = Trace([TraceStart(format=FORMAT), *server.events()], "t")
-    operations = group(trace, lambda earlier, later, _: bytes(earlier.args) == bytes(later.args)).groups
+    operations = group(trace, AlikeByBytes()).groups
     assert [len(operation.tries()) for operation in operations] == [3]

@@ -14,6 +14,7 @@ from goldentrace.faults import FaultsHandle
 from goldentrace.model.event import Effect, Limit, ToolCall, ToolResult
 from goldentrace.normalize.operations import group
 from tests.faults.serving import Client, kinds
+from tests.traces import AlikeByBytes
 
 Serve = Callable[..., FaultsHandle]
 Open = Callable[..., Client]
@@ -253,7 +254,7 @@ def test_attempts_of_one_key_are_one_operation(serve: Serve, client: Open, tmp_p
         5,
         "r1",
     )
-    (operation,) = group(trace, lambda *_: False).groups
+    (operation,) = group(trace, AlikeByBytes()).groups
     tries = [item for item in operation.tries() if item.result is not None]
     assert [(item.call.attempt, item.call.origin) for item in tries] == [(1, "model"), (2, "harness"), (3, "harness")]
     assert [item.result.error_class for item in tries if item.result] == ["reset", "rate_limited", None]

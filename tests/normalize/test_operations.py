@@ -8,7 +8,7 @@ from goldentrace.model.event import Approval
 from goldentrace.model.operation import ApprovalStep, Attempt, DecisionStep
 from goldentrace.normalize.likeness import RUN_WITHIN_MS
 from goldentrace.normalize.operations import group
-from tests.traces import Run, clock, normal
+from tests.traces import AlikeByBytes, Run, clock, normal
 
 U1, U2, U3 = (f"0f8fad5b-d9cb-469f-a165-70867728950{n}" for n in range(3))
 
@@ -133,7 +133,7 @@ def test_results_are_matched_by_attempt_where_one_id_is_open_more_than_once() ->
 def test_results_of_no_call_are_counted_and_belong_to_none() -> None:
     run = Run().result("ghost").call("t", {}, id="1").result("1").result("early").result("early", None, "error")
     trace = run.call("u", {}, status=None, id="early").end()
-    grouped = group(trace, lambda *_: False)
+    grouped = group(trace, AlikeByBytes())
     assert len(grouped.unmatched_results) == 3
     assert [o.last.status for o in normal(trace).operations] == ["ok", "ok"]
 
