@@ -7,7 +7,7 @@ are applied by whoever knows them (`overridden`). Texts are passed in; this modu
 import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ import msgspec
 
 from goldentrace.codec.yaml_document import YamlDocument, read_yaml, show_pointer
 from goldentrace.errors import ConfigError, Where
-from goldentrace.model.config import Config
+from goldentrace.model.config import Config, Limits
 from goldentrace.model.pointer import escape
 
 CONFIG_NAME: Final = "goldentrace.yaml"
@@ -24,6 +24,8 @@ PYPROJECT_TABLE: Final = "/tool/goldentrace"
 MAX_NAME_BYTES: Final = 120
 """Of a scenario or suite; 255 is what file systems take, the rest is for what is added to the name."""
 
+_NAMING: Final = {"suite": "suite", "faults": "fault plan", "model": "script", "profile": "profile"}
+"""Keys of a scenario whose text names something."""
 _NOT_IN_NAMES: Final = frozenset('<>:"/\\|?*[]')
 """What a file system forbids (Windows, the strictest), and what selects scenarios by pattern."""
 _DEVICES: Final = frozenset(
@@ -31,8 +33,7 @@ _DEVICES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedConfig:
+class LoadedConfig(msgspec.Struct, frozen=True):
     """A configuration and where it comes from.
 
     path: goldentrace.yaml as shown, None where there is none; origins: JSON Pointer of a value -> `FILE:LINE`, the
@@ -58,7 +59,7 @@ class LoadedConfig:
             return self
         changed = msgspec.structs.replace(self.config, **{name: value for name, (value, _) in values.items()})
         origins = {**(self.origins or {}), **{f"/{name}": origin for name, (_, origin) in values.items()}}
-        loaded = replace(self, config=changed, origins=origins)
+        loaded = msgspec.structs.replace(self, config=changed, origins=origins)
         _check_goldens(loaded)
         return loaded
 
@@ -171,13 +172,46 @@ def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 def _check(loaded: LoadedConfig) -> None:
     _check_goldens(loaded)
+    for pointer, text, what in _texts(loaded.config):
+        if not text.strip() or "\0" in text:
+            raise ConfigError(
+                f"{text!r} is no {what}", where=loaded.where(pointer), next_step=f"name a {what}, or take the key out"
+            )
+    _check_names(loaded)
+
+
+def _texts(config: Config) -> Iterator[tuple[str, str, str]]:
+    """Yield (JSON Pointer, text, what it names) of every text that must name something."""
+    yield "/profile", config.profile, "profile"
+    yield from _tools_of(config.limits, "/limits")
+    for name, environment in config.environments.items():
+        place = f"/environments/{escape(name)}"
+        yield place, name, "name of an environment"
+        yield from _tools_of(environment.limits, f"{place}/limits")
+    for name, scenario in config.scenarios.items():
+        place = f"/scenarios/{escape(name)}"
+        for key, what in _NAMING.items():
+            text = getattr(scenario, key)
+            if text is not None:
+                yield f"{place}/{key}", text, what
+        yield from _tools_of(scenario.limits, f"{place}/limits")
+        for tool in scenario.budgets.tools:
+            yield f"{place}/budgets/tools/{escape(tool)}", tool, "name of a tool"
+
+
+def _tools_of(limits: Limits, place: str) -> Iterator[tuple[str, str, str]]:
+    for tool in limits.per_tool:
+        yield f"{place}/per_tool/{escape(tool)}", tool, "name of a tool"
+
+
+def _check_names(loaded: LoadedConfig) -> None:
     seen: dict[tuple[str, str], str] = {}
     suites: dict[str, str] = {}
     for name, scenario in loaded.config.scenarios.items():
         at = f"/scenarios/{escape(name)}"
         check_name(name, "scenario", loaded.where(at))
         suite = scenario.suite or ""
-        if suite:
+        if scenario.suite is not None:
             check_name(suite, "suite", loaded.where(f"{at}/suite"))
             _check_twin(suites, suite.casefold(), suite, "suite", loaded.where(f"{at}/suite"))
         _check_twin(seen, (suite.casefold(), name.casefold()), name, "scenario", loaded.where(at))

@@ -6,7 +6,6 @@ use: it costs as much as a whole diff. This module must not know what a document
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
@@ -26,14 +25,13 @@ _SCALAR_TAGS: Final = frozenset(_TAG + name for name in ("str", "int", "float", 
 _NUMBER_TAGS: Final = frozenset({_TAG + "int", _TAG + "float"})
 
 
-@dataclass(slots=True)
-class YamlDocument:
+class YamlDocument(msgspec.Struct):
     """The value of a file, and by JSON Pointer the 1-based line of the key or item there. path: as people know the
     file."""
 
     value: Any
     path: str
-    lines: dict[str, int] = field(default_factory=dict)
+    lines: dict[str, int] = msgspec.field(default_factory=dict)
 
     def where(self, pointer: str = "") -> Where:
         """Return the place of a value, or the line of the nearest value above it that has one."""
@@ -292,7 +290,17 @@ def _converted(document: YamlDocument, value: Any, kind: Any, pointer: str) -> A
         if choices and isinstance(value, str):
             raise document.error(pointer, f"{value!r} is no choice here", suggest(value, choices)) from None
         what = str(error).partition(" - at ")[0].replace("`", "")
-        raise document.error(pointer, f"{what[:1].lower()}{what[1:]}", "correct the value") from None
+        raise document.error(pointer, f"{what[:1].lower()}{what[1:]}", _bounds(kind)) from None
+
+
+def _bounds(kind: Any) -> str:
+    """What to write where a number may be from one bound to another."""
+    for member in (kind, *get_args(kind)):
+        for meta in getattr(member, "__metadata__", ()):
+            low, high = getattr(meta, "ge", None), getattr(meta, "le", None)
+            if low is not None:
+                return f"write a number from {low} to {high:,}" if high is not None else f"write a number from {low} on"
+    return "correct the value"
 
 
 def _named(value: Any) -> str:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 _BAD_ESCAPE = re.compile(r"~(?![01])")
 _JSON_PATH = re.compile(r"[^.\[\]/]+")
-_SUFFIX = re.compile(r"#.*$")
+_SUFFIX = re.compile(r"#.*\Z", re.DOTALL)
 
 
 def escape(key: str) -> str:
@@ -53,20 +53,35 @@ def compile_globs(globs: tuple[str, ...]) -> re.Pattern[str] | None:
     """Return one pattern that matches the pointers which any of the globs names, None where there is no glob."""
     if not globs:
         return None
-    return re.compile("|".join(f"(?:{_regex(glob)})" for glob in globs))
+    return re.compile("|".join(f"(?:{_regex(glob)})" for glob in globs), re.DOTALL)
 
 
 def _regex(glob: str) -> str:
+    """Each part behind a star is taken where it comes first, for good: a later place could only match less."""
     if not glob.startswith("/"):
         return rf"(?:.*/)?{_segment(escape(glob))}(?:/.*)?"
-    parts: list[str] = []
-    for segment in glob[1:].split("/"):
-        parts.append("(?:/[^/]*)*" if segment == "**" else "/" + _segment(segment))
-    return "".join(parts) + "(?:/.*)?"
+    first, *later = _runs(glob[1:].split("/"))
+    return first + "".join(rf"(?>(?:/[^/]*)*?{run}(?=/|\Z))" for run in later if run) + "(?:/.*)?"
+
+
+def _runs(segments: list[str]) -> list[str]:
+    """The segments between any `**`, joined; the first run is empty where the glob begins with `**`."""
+    runs = [""]
+    for segment in segments:
+        if segment == "**":
+            runs.append("")
+        else:
+            runs[-1] += "/" + _segment(segment)
+    return runs
 
 
 def _segment(glob: str) -> str:
-    return "".join("[^/]*" if char == "*" else re.escape(char) for char in glob)
+    """A glob over one segment; what must match the end is tried at the end."""
+    first, *later = map(re.escape, glob.split("*"))
+    if not later:
+        return first
+    inner = "".join(f"(?>[^/]*?{part})" for part in later[:-1] if part)
+    return rf"{first}{inner}[^/]*{later[-1]}(?=/|\Z)" if later[-1] else rf"{first}{inner}[^/]*"
 
 
 def is_matched(pattern: re.Pattern[str] | None, pointer: str) -> bool:

@@ -25,7 +25,7 @@ CODE = "GT1505"
 Requirement = tuple[str, tuple[str, ...]]
 
 
-@rule(CODE, "requires-unmet", severity="error", needs={Needs.STATUS})
+@rule(CODE, "requires-unmet", severity="error", needs={Needs.ARGUMENTS, Needs.STATUS})
 def requires_unmet(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per call and requirement that was not met."""
     required = {

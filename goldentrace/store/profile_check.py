@@ -204,7 +204,7 @@ def _suppression_problems(place: str, given: Any) -> Iterator[Problem]:
     from goldentrace.rules.registry import rules
 
     try:
-        entries = read_entries(given or [], f"rules.{SUPPRESSIONS}", "suppression of")
+        entries = read_entries([] if given is None else given, f"rules.{SUPPRESSIONS}", "suppression of")
     except ConfigError as error:
         yield Problem(place, error.what, error.next_step)
         return

@@ -7,9 +7,10 @@ profile means for a trace.
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 import goldentrace
 from goldentrace.codec.patterns import remember
@@ -25,8 +26,7 @@ _NAME: Final = re.compile(r"(?P<stem>[A-Za-z0-9][A-Za-z0-9._-]*)(?:@(?P<number>[
 """A name is looked up as a file, so it can be nothing that leads elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedProfile:
+class LoadedProfile(msgspec.Struct, frozen=True):
     """A profile with the digest that goldens carry, the file it came from, and the key of its digests, if it has
     one."""
 
@@ -36,12 +36,11 @@ class LoadedProfile:
     key: bytes | None = None
 
 
-@dataclass(slots=True)
-class Profiles:
+class Profiles(msgspec.Struct):
     """Finds and keeps profiles. folder: of the project, None where there is no project."""
 
     folder: Path | None = None
-    _loaded: dict[str, LoadedProfile] = field(default_factory=dict)
+    _loaded: dict[str, LoadedProfile] = msgspec.field(default_factory=dict)
 
     def load(self, name: str, where: Where | None = None) -> LoadedProfile:
         """Return the profile of that name; without a number the newest one.
@@ -105,17 +104,14 @@ class Profiles:
             raise ConfigError(error.what, where=where, next_step=error.next_step)
         data, path = found
         profile = read_profile(data, path, self._find)
-        if profile.name != name:
-            raise ConfigError(
-                f"the profile is named {profile.name!r}, its file {name!r}", where=Where(path, None, "$.name"),
-                next_step=f"name it {name!r}, or rename the file: a golden finds its profile by name",
-            )  # fmt: skip
         try:
+            _check_name(profile, name, path)
             check_profile(profile, path)
+            key = _key(profile, path)
         except ConfigError as error:
             raise _with_line(error, data, path) from None
         _remember_patterns(profile, data, path)
-        return LoadedProfile(profile, profile_hash(profile), path, _key(profile, path))
+        return LoadedProfile(profile, profile_hash(profile), path, key)
 
     def _exists(self, name: str) -> bool:
         return _NAME.fullmatch(name) is not None and self._find(name) is not None
@@ -179,6 +175,14 @@ def _with_line(error: ConfigError, data: bytes, path: str) -> ConfigError:
     inside = [shown for shown in lines if pointer == shown or pointer.startswith((f"{shown}.", f"{shown}["))]
     line = lines[max(inside, key=len)] if inside else None
     return ConfigError(error.what, where=Where(path, line, pointer), next_step=error.next_step)
+
+
+def _check_name(profile: Profile, name: str, path: str) -> None:
+    if profile.name != name:
+        raise ConfigError(
+            f"the profile is named {profile.name!r}, its file {name!r}", where=Where(path, None, "$.name"),
+            next_step=f"name it {name!r}, or rename the file: a golden finds its profile by name",
+        )  # fmt: skip
 
 
 def _remember_patterns(profile: Profile, data: bytes, path: str) -> None:
