@@ -14,8 +14,11 @@ class Needs(StrEnum):
     RESULTS = auto()
     TIMES = auto()
     TURNS = auto()
+    ARGUMENTS = auto()
     FAILURES = auto()
     """Failed calls told from successful ones."""
+    RETRIES = auto()
+    """Attempts that others than the model make."""
 
 
 @dataclass(frozen=True, slots=True)

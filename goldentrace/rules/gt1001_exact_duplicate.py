@@ -7,7 +7,7 @@ Example: one response of the model asks for get_user(id=7) twice.
 Not a finding: a retry by the harness, the SDK or the transport; a call that failed and was asked for again; other
     arguments; a tool declared `polling`; a second call in a later turn (GT1003, GT1004).
 Options: none.
-Needs: turns, status of results.
+Needs: arguments, turns, status of results.
 References: per repeat one rule speaks, in the order GT1101, GT1405, GT1103, GT1001, GT1002, GT1102, GT1003, GT1004.
 """
 
@@ -20,7 +20,7 @@ from goldentrace.rules.repeats import is_free, repeat
 from goldentrace.rules.subject import Subject
 
 
-@rule("GT1001", "exact-duplicate", severity="error", needs={Needs.TURNS, Needs.STATUS})
+@rule("GT1001", "exact-duplicate", severity="error", needs={Needs.ARGUMENTS, Needs.TURNS, Needs.STATUS})
 def exact_duplicate(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per group of equal calls of a turn."""
     groups: dict[tuple[object, ...], list[Ask]] = {}

@@ -7,7 +7,7 @@ Example: get_user({"id": 5}) and get_user({"id": "5"}) in one response of the mo
 Not a finding: byte-equal arguments (GT1001); strings that differ in case; "007" and 7; other arguments; a tool
     declared `polling`; a retry by the harness, the SDK or the transport.
 Options: none; `arguments.ignore` and `tools.TOOL.ignore` of the profile leave arguments out of the comparison.
-Needs: turns, status of results.
+Needs: arguments, turns, status of results.
 References: the comparison is that of `equivalence: semantic`, with JSON's own form of numbers (RFC 8259, section 6).
 """
 
@@ -20,7 +20,7 @@ from goldentrace.rules.repeats import is_free, repeat
 from goldentrace.rules.subject import Subject
 
 
-@rule("GT1002", "semantic-duplicate", severity="error", needs={Needs.TURNS, Needs.STATUS})
+@rule("GT1002", "semantic-duplicate", severity="error", needs={Needs.ARGUMENTS, Needs.TURNS, Needs.STATUS})
 def semantic_duplicate(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per group of calls of a turn that are equal in meaning but not in bytes."""
     groups: dict[tuple[object, ...], list[Ask]] = {}

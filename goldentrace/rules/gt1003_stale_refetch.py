@@ -8,8 +8,8 @@ Not a finding: a read after a write (it verifies); another slice of the same fil
     result is recorded and differs (something else did touch the resource); a tool declared `polling`; a retry by the
     harness.
 Options: none.
-Needs: turns, status of results, access of the tool; its `resource` template narrows which writes count. Where the
-    access of a repeated tool is not declared it says so, and GT1004 judges by the results alone.
+Needs: arguments, turns, status of results, access of the tool; its `resource` template narrows which writes count.
+    Where the access of a repeated tool is not declared it says so, and GT1004 judges by the results alone.
 References: a published detector without the condition of equal arguments reached 3 % precision on 30 hand-checked
     pairs.
 """
@@ -23,7 +23,7 @@ from goldentrace.rules.repeats import is_free, repeat
 from goldentrace.rules.subject import Subject
 
 
-@rule("GT1003", "stale-refetch", severity="warning", needs={Needs.TURNS, Needs.STATUS})
+@rule("GT1003", "stale-refetch", severity="warning", needs={Needs.ARGUMENTS, Needs.TURNS, Needs.STATUS})
 def stale_refetch(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per run of re-reads, the first read as their reference."""
     fresh: dict[tuple[object, ...], tuple[tuple[object, ...], list[Ask]]] = {}

@@ -8,8 +8,9 @@ Not a finding: a repeat whose result differs; a read after a write to its resour
     for all); a write (GT1302); a failure that may pass, such as a timeout or 429; a tool declared `polling`; a retry
     by the harness.
 Options: none.
-Needs: results or their digests. A tool of undeclared access does not count as a write in between, the equal result is
-    the evidence; but where one (another than the repeated) was called in between, the finding is only a note.
+Needs: arguments, results or their digests. A tool of undeclared access does not count as a write in between, the
+    equal result is the evidence; but where one (another than the repeated) was called in between, the finding is only
+    a note.
 References: of the injected repeats of a public test set a comparison of arguments and results finds all exact and all
     rewritten ones; the measurement is in docs/what-it-cannot-see.md.
 """
@@ -20,22 +21,20 @@ from collections.abc import Iterator
 from goldentrace.model.finding import Finding, Needs
 from goldentrace.model.profile import Severity
 from goldentrace.rules.ask import Ask
-from goldentrace.rules.registry import Unchecked, rule
+from goldentrace.rules.registry import Unchecked, left_out, rule
 from goldentrace.rules.repeats import TRANSIENT, is_free, repeat
 from goldentrace.rules.subject import Subject
 
 
-@rule("GT1004", "repeated-result", severity="warning", needs={Needs.RESULTS})
+@rule("GT1004", "repeated-result", severity="warning", needs={Needs.ARGUMENTS, Needs.RESULTS})
 def repeated_result(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per group of calls that equal one another in arguments and result."""
     groups: dict[tuple[object, ...], list[Ask]] = {}
-    missing = 0
+    judged: list[Ask] = []
     for ask in subject.asks:
         if not is_free(subject, ask) or not _is_settled(ask) or subject.access(ask.operation) == "write":
             continue
-        if not subject.is_recorded(ask.last):
-            missing += ask.is_ok
-            continue
+        judged.append(ask)
         digest = subject.result_digest(ask.last) if subject.is_repeated(ask) else None
         if digest is None:
             continue
@@ -53,8 +52,7 @@ def repeated_result(subject: Subject) -> Iterator[Finding | Unchecked]:
             yield repeat(
                 "GT1004", subject, first, others, f"the same call with the same result{note}", severity=severity
             )
-    if missing:
-        yield Unchecked(f"the results of {missing} calls were left out")
+    yield from left_out(subject, (ask.last for ask in judged))
 
 
 class _OtherUnknown:

@@ -8,7 +8,8 @@ Example: search fails with a timeout in turn 3, the model asks for the same sear
 Not a finding: a retry by the harness, the SDK or the transport; a corrected call (other arguments); a failure that no
     later call makes good.
 Options: none.
-Needs: failed calls told from successful ones: a status in the source, or `error_patterns` in the profile's tools.
+Needs: arguments, failed calls told from successful ones: a status in the source, or `error_patterns` in the profile's
+    tools.
 References: RedundancyBench labels such calls `abnormal step`.
 """
 
@@ -23,7 +24,7 @@ CODE = "GT1005"
 FAILED = frozenset({"error", "timeout", "cancelled"})
 
 
-@rule(CODE, "superseded-error", severity="note", needs={Needs.STATUS, Needs.FAILURES})
+@rule(CODE, "superseded-error", severity="note", needs={Needs.ARGUMENTS, Needs.STATUS, Needs.FAILURES})
 def superseded_error(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per run of failures that one success makes moot."""
     failed: dict[tuple[object, ...], list[Ask]] = {}

@@ -8,7 +8,7 @@ Example: list_files(/tmp) 43 times: one finding, from the fifth on.
 Not a finding: a tool declared `polling`; a result that changes; other calls of the same agent in between (GT1102 for
     cycles, GT1004 for single repeats); retries by the harness, the SDK or the transport.
 Options: times (5): how many equal calls in a row make a loop.
-Needs: results or their digests.
+Needs: arguments, results or their digests.
 References: requiring the same result brought the findings of a published loop rule on shell traces from 2,622 to 31.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from goldentrace.model.finding import Finding, Needs
 from goldentrace.rules.ask import Ask
-from goldentrace.rules.registry import Unchecked, rule
+from goldentrace.rules.registry import Unchecked, left_out, rule
 from goldentrace.rules.repeats import repeat
 from goldentrace.rules.rows import signature
 from goldentrace.rules.subject import Subject
@@ -26,7 +26,7 @@ TIMES = 5
 """At four equal calls a person may still be watching something change; no run of the corpora has five of use."""
 
 
-@rule(CODE, "stuck-loop", severity="error", needs={Needs.RESULTS})
+@rule(CODE, "stuck-loop", severity="error", needs={Needs.ARGUMENTS, Needs.RESULTS})
 def stuck_loop(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per row of equal calls."""
     times = max(2, int(subject.option(CODE, "times", TIMES)))
@@ -43,6 +43,7 @@ def stuck_loop(subject: Subject) -> Iterator[Finding | Unchecked]:
         rows[ask.lane] = (key, [ask])
     for _, row in rows.values():
         yield from _loop(subject, row, times)
+    yield from left_out(subject, (ask.last for ask in subject.asks if subject.is_repeated(ask)))
 
 
 def _loop(subject: Subject, row: list[Ask], times: int) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ Example: open(a), open(b), open(a), open(b), open(a), open(b), always with the s
 Not a finding: a cycle in which any result changes; one call over and over (GT1101); a cycle that holds a tool
     declared `polling`; a cycle of which GT1101 or GT1103 has spoken already.
 Options: rounds (3): how often the cycle must come round.
-Needs: results or their digests.
+Needs: arguments, results or their digests.
 References: cycles longer than eight calls were not met in real runs; the bound keeps the cost linear.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from goldentrace.model.finding import Finding, Needs
 from goldentrace.rules.ask import Ask
-from goldentrace.rules.registry import Unchecked, finding, rule
+from goldentrace.rules.registry import Unchecked, finding, left_out, rule
 from goldentrace.rules.repeats import is_free
 from goldentrace.rules.rows import signature
 from goldentrace.rules.subject import Subject
@@ -25,7 +25,7 @@ ROUNDS = 3
 MAX_PERIOD = 8
 
 
-@rule(CODE, "ping-pong", severity="warning", needs={Needs.RESULTS})
+@rule(CODE, "ping-pong", severity="warning", needs={Needs.ARGUMENTS, Needs.RESULTS})
 def ping_pong(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per cycle."""
     rounds = max(2, int(subject.option(CODE, "rounds", ROUNDS)))
@@ -34,6 +34,7 @@ def ping_pong(subject: Subject) -> Iterator[Finding | Unchecked]:
         lanes.setdefault(ask.lane, []).append(ask)
     for asks in lanes.values():
         yield from _cycles(subject, asks, rounds)
+    yield from left_out(subject, (ask.last for ask in subject.asks if subject.is_repeated(ask)))
 
 
 def _cycles(subject: Subject, asks: list[Ask], rounds: int) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ Not a finding: other arguments; a repeat after a message of the user, after an a
     that writes or of which nothing is declared; one repeat after 401 or 403 with a `retry` decision whose reason is
     `auth` in between (a refreshed token); a denial by a person or policy (GT1701); a tool declared `polling`.
 Options: none; `tools.TOOL.terminal_errors` of the profile lists regular expressions over the error's text.
-Needs: failed calls told from successful ones, with class or HTTP status.
+Needs: arguments, failed calls told from successful ones, with class or HTTP status.
 References: RFC 9110, section 15.5: a client should not repeat a 4xx request without modification.
 """
 
@@ -41,7 +41,7 @@ class _Row:
     is_refreshed: bool = False
 
 
-@rule(CODE, "repeated-after-terminal-error", severity="error", needs={Needs.STATUS, Needs.FAILURES})
+@rule(CODE, "repeated-after-terminal-error", severity="error", needs={Needs.ARGUMENTS, Needs.STATUS, Needs.FAILURES})
 def repeated_after_terminal_error(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per row of repeats, the failed call as their reference."""
     rows: dict[tuple[object, ...], _Row] = {}

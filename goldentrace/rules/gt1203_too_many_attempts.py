@@ -7,13 +7,13 @@ Why it matters: a failure that does not pass within a few attempts will not pass
 Example: 503 nine times in a row, all by the harness.
 Not a finding: attempts of several layers (GT1204); repeats by the model (GT1101, GT1103); a tool declared `polling`.
 Options: max_attempts (5): attempts of one operation, the first included.
-Needs: nothing.
+Needs: attempts that others than the model make: recorded by a recorder inside the agent.
 References: default numbers of attempts of the SDKs: openai-python and anthropic-sdk-python 3, botocore 5.
 """
 
 from collections.abc import Iterator
 
-from goldentrace.model.finding import Finding
+from goldentrace.model.finding import Finding, Needs
 from goldentrace.rules.layers import MAX_ATTEMPTS, retry_layers
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.subject import Subject
@@ -21,7 +21,7 @@ from goldentrace.rules.subject import Subject
 CODE = "GT1203"
 
 
-@rule(CODE, "too-many-attempts", severity="error")
+@rule(CODE, "too-many-attempts", severity="error", needs={Needs.RETRIES})
 def too_many_attempts(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per operation, at its first attempt, the first too many and the last."""
     allowed = int(subject.option(CODE, "max_attempts", MAX_ATTEMPTS))

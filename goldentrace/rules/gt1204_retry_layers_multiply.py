@@ -12,7 +12,7 @@ References: one retry budget per operation: the sum over the layers counts, not 
 
 from collections.abc import Iterator
 
-from goldentrace.model.finding import Finding
+from goldentrace.model.finding import Finding, Needs
 from goldentrace.rules.layers import MAX_ATTEMPTS, retry_layers
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.subject import Subject
@@ -20,7 +20,7 @@ from goldentrace.rules.subject import Subject
 CODE = "GT1204"
 
 
-@rule(CODE, "retry-layers-multiply", severity="error")
+@rule(CODE, "retry-layers-multiply", severity="error", needs={Needs.RETRIES})
 def retry_layers_multiply(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per operation, at its first attempt, the first past the budget and the last."""
     allowed = int(subject.option(CODE, "max_attempts", MAX_ATTEMPTS))

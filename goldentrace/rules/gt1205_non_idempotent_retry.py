@@ -8,7 +8,7 @@ Not a finding: the same key; a request that did not leave (`sent: false`, refuse
     tool declared `idempotent`; a repeat after the outcome was looked up (a `reconcile` decision, or a tool that
     `reconciles` it); a read.
 Options: none.
-Needs: access of the tool, failed calls told from successful ones.
+Needs: arguments, access of the tool, failed calls told from successful ones.
 References: RFC 9110, section 9.2.2; IETF draft idempotency-key-header-07.
 """
 
@@ -22,7 +22,7 @@ from goldentrace.rules.writes import Write, unknown_writes
 CODE = "GT1205"
 
 
-@rule(CODE, "non-idempotent-retry", severity="error", needs={Needs.FAILURES})
+@rule(CODE, "non-idempotent-retry", severity="error", needs={Needs.ARGUMENTS, Needs.FAILURES})
 def non_idempotent_retry(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per attempt that may double a write."""
     writes, unknown = unknown_writes(subject)

@@ -13,7 +13,7 @@ References: IETF draft idempotency-key-header-07, section 2.2; services answer 4
 
 from collections.abc import Iterator
 
-from goldentrace.model.finding import Finding
+from goldentrace.model.finding import Finding, Needs
 from goldentrace.model.operation import Attempt, Operation
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.subject import Subject
@@ -21,7 +21,7 @@ from goldentrace.rules.subject import Subject
 CODE = "GT1301"
 
 
-@rule(CODE, "idempotency-key-reused", severity="error")
+@rule(CODE, "idempotency-key-reused", severity="error", needs={Needs.ARGUMENTS})
 def idempotency_key_reused(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per call that reuses the key of another request."""
     first: dict[tuple[str, str], tuple[Operation, Attempt, bytes]] = {}

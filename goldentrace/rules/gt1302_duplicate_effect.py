@@ -10,7 +10,7 @@ Not a finding: the same idempotency key on both; a tool declared `idempotent`; a
     retry by the harness, where no ledger proves two commits. A repeat after a message of the user is a warning: they
     may have asked for it.
 Options: none.
-Needs: access of the tool, or a ledger; status of results.
+Needs: arguments, access of the tool, or a ledger; status of results.
 References: design of payment APIs: one intent, one effect; IETF draft idempotency-key-header-07.
 """
 
@@ -26,7 +26,7 @@ from goldentrace.rules.subject import Subject
 CODE = "GT1302"
 
 
-@rule(CODE, "duplicate-effect", severity="error", needs={Needs.STATUS})
+@rule(CODE, "duplicate-effect", severity="error", needs={Needs.ARGUMENTS, Needs.STATUS})
 def duplicate_effect(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per write that took effect, or was invoked, more than once."""
     proven: set[tuple[str, bytes]] = set()

@@ -26,3 +26,5 @@ def unmatched_result(subject: Subject) -> Iterator[Finding | Unchecked]:
         assert isinstance(result, ToolResult)
         if result.call_id not in known:
             yield finding("GT1401", f"a result for {result.call_id!r}, which no call has", lines=[subject.line(index)])
+    if "call_ids" in subject.trace.coverage:
+        yield Unchecked(subject.trace.coverage["call_ids"])

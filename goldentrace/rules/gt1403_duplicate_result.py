@@ -32,3 +32,5 @@ def duplicate_result(subject: Subject) -> Iterator[Finding | Unchecked]:
         if result.call_id in first:
             lines = [subject.line(first[result.call_id]), subject.line(index)]
             yield finding("GT1403", f"a second result for {result.call_id!r}", lines=lines)
+    if "call_ids" in subject.trace.coverage:
+        yield Unchecked(subject.trace.coverage["call_ids"])

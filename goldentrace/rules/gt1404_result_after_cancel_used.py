@@ -41,6 +41,8 @@ def result_after_cancel_used(subject: Subject) -> Iterator[Finding | Unchecked]:
     only_late: dict[str, int] = {}
     for index, event in enumerate(events):
         if index in late and isinstance(event, ToolResult):
+            if not bytes(event.result):
+                yield Unchecked("what a late result held was left out")
             for value in values_in(event.result) - supplied:
                 only_late.setdefault(value, index)
         elif isinstance(event, ToolResult):

@@ -9,7 +9,7 @@ Example: three searches in parallel, one times out, all three are sent again.
 Not a finding: only the failed call again; a successful call repeated without the failed one (GT1003, GT1004); a
     repeat after a message of the user.
 Options: none.
-Needs: batches, failed calls told from successful ones.
+Needs: arguments, batches, failed calls told from successful ones.
 References: expected after a failure among siblings: every sibling has an outcome, successes are not called again.
 """
 
@@ -23,7 +23,7 @@ from goldentrace.rules.subject import Subject
 CODE = "GT1405"
 
 
-@rule(CODE, "sibling-discarded", severity="error", needs={Needs.STATUS, Needs.FAILURES})
+@rule(CODE, "sibling-discarded", severity="error", needs={Needs.ARGUMENTS, Needs.STATUS, Needs.FAILURES})
 def sibling_discarded(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per successful sibling that was called again."""
     lanes: dict[object, list[Ask]] = {}

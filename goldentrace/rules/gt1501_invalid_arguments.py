@@ -11,7 +11,7 @@ References: JSON Schema 2020-12, or the draft that the schema names; MCP `inputS
 
 from collections.abc import Iterator
 
-from goldentrace.model.finding import Finding
+from goldentrace.model.finding import Finding, Needs
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.schemas import SchemaError, violations
 from goldentrace.rules.subject import MISSING, Subject
@@ -19,7 +19,7 @@ from goldentrace.rules.subject import MISSING, Subject
 CODE = "GT1501"
 
 
-@rule(CODE, "invalid-arguments", severity="error")
+@rule(CODE, "invalid-arguments", severity="error", needs={Needs.ARGUMENTS})
 def invalid_arguments(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per call, at its first violation."""
     unknown: set[str] = set()

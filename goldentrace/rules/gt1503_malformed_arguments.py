@@ -12,7 +12,7 @@ References: providers give the arguments of a call as text; a response that hits
 
 from collections.abc import Iterator
 
-from goldentrace.model.finding import Finding
+from goldentrace.model.finding import Finding, Needs
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.subject import MISSING, Subject
 
@@ -21,7 +21,7 @@ CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS"})
 """Reasons of providers for a response that was cut off."""
 
 
-@rule(CODE, "malformed-arguments", severity="error")
+@rule(CODE, "malformed-arguments", severity="error", needs={Needs.ARGUMENTS})
 def malformed_arguments(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per call whose arguments are no JSON."""
     reasons = {turn.turn: turn.finish_reason for _, turn in subject.turns if turn.turn is not None}

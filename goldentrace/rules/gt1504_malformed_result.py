@@ -13,7 +13,7 @@ References: MCP 2025-06-18: structured results must keep to `outputSchema`.
 
 from collections.abc import Iterator
 
-from goldentrace.model.finding import Finding
+from goldentrace.model.finding import Finding, Needs
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.schemas import SchemaError, structured, violations
 from goldentrace.rules.subject import MISSING, Subject
@@ -21,7 +21,7 @@ from goldentrace.rules.subject import MISSING, Subject
 CODE = "GT1504"
 
 
-@rule(CODE, "malformed-result", severity="error")
+@rule(CODE, "malformed-result", severity="error", needs={Needs.RESULTS})
 def malformed_result(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per result, at its first violation."""
     unknown: set[str] = set()

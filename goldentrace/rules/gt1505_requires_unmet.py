@@ -7,7 +7,7 @@ Example: create_refund(order_id=7) without get_order(order_id=7) before it.
 Not a finding: the required call in the same batch counts only if it ended before; a retry by the harness.
 Options: none; `tools.TOOL.requires` of the profile is a list of tool names or of {tool: NAME, same: [ARGUMENT …]},
     where an argument is a name or a JSON Pointer.
-Needs: `requires` in the profile; status of results.
+Needs: arguments, `requires` in the profile; status of results.
 References: preconditions between tools are declared; nothing is guessed from names.
 """
 

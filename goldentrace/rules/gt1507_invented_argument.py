@@ -7,14 +7,14 @@ Example: get_order(order_id="7d0f4c0e-…") where no result and no message holds
 Not a finding: an id of the request itself (arguments named like idempotency_key, request_id, nonce, trace_id); an id
     that an earlier call of the run introduced; an id after a result whose body was left out.
 Options: fields ([]): further names of arguments whose ids the caller makes up.
-Needs: messages of the user, results.
+Needs: arguments, messages of the user, results.
 References: the list of shapes is `ids/1`; numbers and dates are never ids by shape.
 """
 
 import re
 from collections.abc import Iterator
 
-from goldentrace.model.finding import Finding
+from goldentrace.model.finding import Finding, Needs
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.subject import Subject
 
@@ -26,7 +26,7 @@ OWN = re.compile(
 _NEW = re.compile(r"<new:([a-z]+)(?::\d+)?>")
 
 
-@rule(CODE, "invented-argument", severity="note")
+@rule(CODE, "invented-argument", severity="note", needs={Needs.ARGUMENTS, Needs.RESULTS})
 def invented_argument(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per argument."""
     own = {str(name) for name in subject.option(CODE, "fields", [])}

@@ -7,8 +7,8 @@ Example: list_orders gives 50 orders and next_cursor "c2"; the next call is the 
 Not a finding: an empty or null cursor; `has_more: false` beside it; a run that ends as `partial`; a cursor whose own
     page was read another way is still a finding: say so with a suppression.
 Options: names: keys that hold a cursor, where the tool declares none.
-Needs: results. `tools.TOOL.cursor` of the profile is the cursor's name or JSON Pointer; without it well-known names
-    are looked for in the result and one level below.
+Needs: arguments, results. `tools.TOOL.cursor` of the profile is the cursor's name or JSON Pointer; without it
+    well-known names are looked for in the result and one level below.
 References: MCP 2025-06-18, pagination (`nextCursor`); Google AIP-158 (`next_page_token`); Slack (`next_cursor`).
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 from goldentrace.model.finding import Finding, Needs
 from goldentrace.model.operation import Attempt, Operation
 from goldentrace.rules.arguments import value_at
-from goldentrace.rules.registry import Unchecked, finding, rule
+from goldentrace.rules.registry import Unchecked, finding, left_out, rule
 from goldentrace.rules.schemas import structured
 from goldentrace.rules.subject import MISSING, Subject
 
@@ -35,7 +35,7 @@ NAMES = (
 MORE = ("has_more", "hasMore", "has_next", "hasNextPage", "is_truncated", "IsTruncated")
 
 
-@rule(CODE, "truncated-pagination", severity="warning", needs={Needs.RESULTS})
+@rule(CODE, "truncated-pagination", severity="warning", needs={Needs.ARGUMENTS, Needs.RESULTS})
 def truncated_pagination(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per cursor that was not followed."""
     if subject.normal.outcome == "partial":
@@ -64,6 +64,7 @@ def truncated_pagination(subject: Subject) -> Iterator[Finding | Unchecked]:
             CODE, f"{operation.label}: its result has a next page that no call asked for{how}",
             lines=[attempt.result_line], labels=[operation.label], tool_name=operation.tool_name,
         )  # fmt: skip
+    yield from left_out(subject, (attempt for _, attempt in subject.attempts))
 
 
 def _cursor(

@@ -30,7 +30,7 @@ def oversized_result(subject: Subject) -> Iterator[Finding | Unchecked]:
         if result is None:
             continue
         size = result.result_bytes if result.result_bytes is not None else len(bytes(result.result))
-        if not size and result.result_hash is not None:
+        if not size and (result.result_hash is not None or result.status == "ok"):
             unknown += 1
         if size > allowed:
             yield finding(

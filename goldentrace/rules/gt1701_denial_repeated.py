@@ -7,14 +7,14 @@ Example: delete_repo is denied; the next turn asks for delete_repo with the same
 Not a finding: other arguments; a repeat after a message of the user; a repeat that was approved; a refusal by the
     service (403), which is GT1103.
 Options: none.
-Needs: approvals, or results with the status `denied`.
+Needs: arguments, approvals, or results with the status `denied`.
 References: a denial is an answer, not a failure: it is never retried.
 """
 
 from collections.abc import Iterator
 
 from goldentrace.model.event import Message
-from goldentrace.model.finding import Finding
+from goldentrace.model.finding import Finding, Needs
 from goldentrace.model.operation import ApprovalStep, Attempt, Operation
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.subject import Subject
@@ -22,7 +22,7 @@ from goldentrace.rules.subject import Subject
 CODE = "GT1701"
 
 
-@rule(CODE, "denial-repeated", severity="error")
+@rule(CODE, "denial-repeated", severity="error", needs={Needs.ARGUMENTS, Needs.FAILURES})
 def denial_repeated(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per row of repeats of a denied call."""
     words = _user_counts(subject)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from goldentrace.model.event import Limit
 from goldentrace.model.finding import Finding
 from goldentrace.model.operation import Attempt, Operation
+from goldentrace.rules.claims import NATIVE
 from goldentrace.rules.registry import Unchecked, finding, rule
 from goldentrace.rules.subject import Subject
 
@@ -23,6 +24,9 @@ CODE = "GT1802"
 @rule(CODE, "continued-after-limit", severity="error")
 def continued_after_limit(subject: Subject) -> Iterator[Finding | Unchecked]:
     """Yield one finding per limit that did not stop the run, at the limit, and the first and last call after it."""
+    if subject.trace.format != NATIVE and not any(isinstance(event, Limit) for event in subject.trace.events):
+        yield Unchecked("the source records no limits")
+        return
     done: set[tuple[str, str | None]] = set()
     for index, event in enumerate(subject.trace.events):
         if not isinstance(event, Limit):

@@ -16,8 +16,10 @@ import goldentrace.rules
 from goldentrace.errors import ConfigError
 from goldentrace.model.finding import Finding, LintResult, Needs
 from goldentrace.model.normal import NormalTrace
+from goldentrace.model.operation import Attempt
 from goldentrace.model.profile import Profile, Severity
 from goldentrace.model.trace import Trace
+from goldentrace.rules.claims import NATIVE
 from goldentrace.rules.subject import Subject, is_declared
 
 
@@ -171,11 +173,16 @@ def _lacking(subject: Subject) -> dict[Needs, str]:
         lacking[Needs.TURNS] = "the source records no turns"
     if all(attempt.status is None for _, attempt in attempts):
         lacking[Needs.STATUS] = "the source records no results"
-    if not any(subject.is_recorded(attempt) for _, attempt in attempts):
+    given = [attempt for _, attempt in attempts if attempt.status == "ok"] or [attempt for _, attempt in attempts]
+    if not any(subject.is_recorded(attempt) for attempt in given):
         lacking[Needs.RESULTS] = "the source left out what the results held"
     flags = subject.trace.coverage.get("status")
     if flags is not None and all(attempt.status == "ok" for _, attempt in attempts):
         lacking[Needs.FAILURES] = f"{flags}: name `error_patterns` in the profile's tools"
+    if "arguments" in subject.trace.coverage:
+        lacking[Needs.ARGUMENTS] = f"arguments are {subject.trace.coverage['arguments']}"
+    if subject.trace.format != NATIVE and all(attempt.origin == "model" for _, attempt in attempts):
+        lacking[Needs.RETRIES] = "the source records no retries by harness, SDK or transport"
     return lacking
 
 
@@ -185,6 +192,13 @@ def undeclared(names: Iterable[str]) -> Iterator[Unchecked]:
     if known:
         shown = ", ".join(known[:MAX_NAMES]) + (f" and {len(known) - MAX_NAMES} more" if len(known) > MAX_NAMES else "")
         yield Unchecked(f"the access of {shown} is not declared")
+
+
+def left_out(subject: Subject, attempts: Iterable[Attempt]) -> Iterator[Unchecked]:
+    """Yield how many of these attempts succeeded with a result that the source did not keep; nothing for none."""
+    count = sum(attempt.status == "ok" and not subject.is_recorded(attempt) for attempt in attempts)
+    if count:
+        yield Unchecked(f"the results of {count} calls were left out")
 
 
 MAX_NAMES: Final = 5
