@@ -1,15 +1,17 @@
 """`goldentrace import`: a foreign format to goldentrace/1."""
 
+import contextlib
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
 from goldentrace.cli.options import max_bytes_option, option, output_options, packed
 from goldentrace.cli.output import Output
+from goldentrace.cli.progress import reading_bar
 from goldentrace.cli.terminal import columns, is_colored, width_of
 from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.codec.config import check_name
@@ -18,6 +20,7 @@ from goldentrace.errors import ConfigError, InputError, Where
 from goldentrace.exitcodes import OK
 from goldentrace.model.event import ABSENT, FORMAT, TraceEnd
 from goldentrace.model.trace import Trace
+from goldentrace.sources.bytestream import BLOCK_BYTES, Progress
 from goldentrace.sources.coverage import coverage_table
 from goldentrace.sources.document import MAX_BYTES, open_document
 from goldentrace.sources.registry import document_traces, trace_name
@@ -57,7 +60,11 @@ def importing(file: str, request: Request, output: Output) -> int:
     FILE: - for standard input. What the source did not record is said on stderr, with the reason. Without -o the one
     trace goes to standard output.
     """
-    traces = _traces(file, request)
+    with reading_bar(file, is_quiet=output.verbosity < 0) as on_progress:
+        return _import(_traces(file, request, on_progress), request, output)
+
+
+def _import(traces: Iterator[Trace], request: Request, output: Output) -> int:
     if request.is_list:
         return _list(traces, output)
     target = None if request.target in (None, "-") else Path(str(request.target))
@@ -71,19 +78,20 @@ def importing(file: str, request: Request, output: Output) -> int:
             where=Where(first.path),
             next_step=f"name a folder with -o DIR/, or one with --trace ({trace_name(first)}, {trace_name(second)}, …)",
         )
-    data = _encoded(first)
+    _check_values(first)
     _tell(first, output)
     if target is None:
-        output.put_bytes(data)
+        for block in _blocks(first):
+            output.put_bytes(block)
     else:
         make_folder(target.parent)
-        write_atomically(target, data)
+        write_atomically(target, _blocks(first))
     return OK
 
 
-def _traces(file: str, request: Request) -> Iterator[Trace]:
+def _traces(file: str, request: Request, on_progress: Progress | None) -> Iterator[Trace]:
     """The traces of a file, or the one that is meant. Raises: InputError where there is none of that name."""
-    document = open_document(file, max_bytes=request.max_bytes or MAX_BYTES)
+    document = open_document(file, max_bytes=request.max_bytes or MAX_BYTES, on_progress=on_progress)
     names: list[str] = []
     is_found = False
     for trace in document_traces(document, request.source_format):
@@ -120,7 +128,8 @@ def _write_each(traces: Iterator[Trace], folder: Path, output: Output) -> int:
     for trace in traces:
         name = _file_name(trace_name(trace), written)
         written.add(name.casefold())
-        write_atomically(folder / f"{name}.jsonl", _encoded(trace))
+        _check_values(trace)
+        write_atomically(folder / f"{name}.jsonl", _blocks(trace))
         _tell(trace, output, level=1)
     output.say(f"{len(written)} traces written to {folder}")
     return OK
@@ -141,14 +150,20 @@ def _file_name(name: str, taken: set[str]) -> str:
     return found
 
 
-def _encoded(trace: Trace) -> bytes:
-    """The file of a trace: no secrets, one line an event, and no checksum of lines that were written otherwise."""
-    _check_values(trace)
-    lines = []
-    for event in Storage().events(trace.events):
-        plain = msgspec.structs.replace(event, sha256=None) if isinstance(event, TraceEnd) else event
-        lines.append(encode_event(plain)[:-1].replace(b"\n", b" ") + b"\n")  # white space between tokens of a Raw
-    return b"".join(lines)
+def _blocks(trace: Trace) -> Iterator[bytes]:
+    """The file of a trace in blocks: no secrets, one line an event, and no checksum of lines that were written
+    otherwise. A long session never stands in memory as a whole."""
+    storage = Storage()
+    block = bytearray()
+    for event in trace.events:
+        plain = storage.event(event)
+        if isinstance(plain, TraceEnd):
+            plain = msgspec.structs.replace(plain, sha256=None)
+        block += encode_event(plain)[:-1].replace(b"\n", b" ") + b"\n"  # white space between tokens of a Raw
+        if len(block) >= BLOCK_BYTES:
+            yield bytes(block)
+            block.clear()
+    yield bytes(block)
 
 
 def _check_values(trace: Trace) -> None:
@@ -171,19 +186,12 @@ def _tell(trace: Trace, output: Output, *, level: int = 0) -> None:
 
     if output.verbosity < level:
         return
-    text: Any = render_coverage(
-        coverage_table(trace),
-        trace.path,
-        trace.format,
-        width=width_of(output.width),
-        color=is_colored("auto", _stderr()),
-    )
-    output.say(text.rstrip("\n"))
+    color = is_colored("auto", sys.stderr)
+    text = render_coverage(
+        coverage_table(trace), trace.path, trace.format, width=width_of(output.width), color=color
+    )  # fmt: skip
+    with contextlib.suppress(OSError, ValueError):  # as Output.say; the text is safe, and its colours are to be seen
+        sys.stderr.write(text)
+        sys.stderr.flush()
     for note in trace.notes:
         output.say(f"  note: {note.text}" + (f" (line {note.line})" if note.line is not None else ""))
-
-
-def _stderr() -> Any:
-    import sys
-
-    return sys.stderr

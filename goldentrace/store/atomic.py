@@ -12,7 +12,7 @@ import secrets
 import socket
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -23,21 +23,24 @@ NEW_FILE_MODE: Final = 0o666
 """Of a file that did not exist; the umask of the process is taken from it, as for any file a program makes."""
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Write a file so that every reader, also after a crash, sees the old content or the new one.
+
+    data: the content, or its blocks one after another, for a file that need not stand in memory.
 
     The mode of an existing file is kept, a symbolic link is followed and stays; a device or a pipe (`/dev/null`,
     `/dev/stdout`) is written to, never replaced. Temporary file: same folder, removed on
     failure. Raises: InfrastructureError when the file cannot be written (no folder, no space, no permission).
     """
     target = Path(os.path.realpath(path))
+    blocks = (data,) if isinstance(data, bytes) else data
     if _is_special(target):
-        _write_through(target, data, path)
+        _write_through(target, blocks, path)
         return
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
         try:
-            _write_new(temporary, data, _mode_of(target))
+            _write_new(temporary, blocks, _mode_of(target))
             os.replace(temporary, target)  # noqa: PTH105 - the call whose guarantee is relied on (rename(2))
         except BaseException:
             with contextlib.suppress(OSError):
@@ -61,12 +64,13 @@ def _is_special(path: Path) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def _write_through(target: Path, data: bytes, path: Path) -> None:
+def _write_through(target: Path, blocks: Iterable[bytes], path: Path) -> None:
     try:
         with target.open("wb", buffering=0) as file:
-            view = memoryview(data)
-            while view:
-                view = view[file.write(view) or 0 :]
+            for block in blocks:
+                view = memoryview(block)
+                while view:
+                    view = view[file.write(view) or 0 :]
     except OSError as error:
         raise InfrastructureError(
             f"cannot write: {error.strerror or error}", where=Where(str(path)), next_step="name an ordinary file"
@@ -80,12 +84,12 @@ def _mode_of(path: Path) -> int | None:
         return None
 
 
-def _write_new(path: Path, data: bytes, mode: int | None) -> None:
+def _write_new(path: Path, blocks: Iterable[bytes], mode: int | None) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, NEW_FILE_MODE)
     with os.fdopen(descriptor, "wb") as file:
         if mode is not None:
             os.fchmod(file.fileno(), mode)
-        file.write(data)
+        file.writelines(blocks)
         file.flush()
         os.fsync(file.fileno())
 
