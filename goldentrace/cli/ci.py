@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from goldentrace.errors import ConfigError
 
@@ -13,8 +14,7 @@ VARIABLES: Final = ("GITHUB_ACTIONS", "TF_BUILD", "CI", "JENKINS_URL", "TEAMCITY
 _NO: Final = frozenset({"", "0", "false", "no", "off"})
 
 
-@dataclass(frozen=True, slots=True)
-class Ci:
+class Ci(msgspec.Struct, frozen=True):
     """reason: why this counts as CI, None where it does not; may_write: goldens are written all the same."""
 
     reason: str | None

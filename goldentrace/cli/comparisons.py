@@ -5,9 +5,10 @@ Errors of one scenario become its problem, so that the others are still compared
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from goldentrace.cli.output import problem_of
 from goldentrace.cli.project import Chosen, Project
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from goldentrace.rules.acceptance import Acceptance
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """How to compare. reading: of the candidate, and of a golden that is a trace; has_lint: the rules judge it too;
     known: findings that somebody accepted; notes: filled here with what is to be said beside the reports; others:
     filled with (profile of the golden, profile asked for, who asks) -> scenarios."""
@@ -35,8 +35,8 @@ class Request:
     options: CompareOptions | None = None
     has_lint: bool = False
     known: "tuple[Acceptance, ...]" = ()
-    notes: list[str] = field(default_factory=list)
-    others: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    notes: list[str] = msgspec.field(default_factory=list)
+    others: dict[tuple[str, str, str], list[str]] = msgspec.field(default_factory=dict)
 
 
 def terms_of(request: Request, chosen: Chosen | None) -> Terms:
@@ -54,7 +54,7 @@ def terms_of(request: Request, chosen: Chosen | None) -> Terms:
 
 def compare_files(request: Request, golden: str, candidate: str, chosen: Chosen | None = None) -> TraceReport:
     """Return the report of two files. Raises: GoldentraceError where there is no verdict."""
-    reading = replace(request.reading, is_pair=True)
+    reading = msgspec.structs.replace(request.reading, is_pair=True)
     left, right = read_side(golden, reading), read_side(candidate, reading)
     declared = request.project.loaded.config.scenarios
     named = left.golden.header.scenario_id if left.golden is not None else None

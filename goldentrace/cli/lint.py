@@ -1,10 +1,11 @@
 """`goldentrace lint`: traces against the rules."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from goldentrace.cli.linting import idle_entries, lint_trace, read_known, today, write_known
 from goldentrace.cli.options import fail_on_option, option, output_options, packed, project_options, reading_options
@@ -114,7 +115,7 @@ def _lint(side: Side, project: Project, asked: Asked, known: "list[Acceptance]",
         from goldentrace.rules.acceptance import accept
 
         result = accept(result, known, today())
-    result = replace(result, notes=(*reader_notes(side.trace.notes), *result.notes))
+    result = msgspec.structs.replace(result, notes=(*reader_notes(side.trace.notes), *result.notes))
     name = f"{side.path} {trace_name(side.trace)}" if is_named else side.path
     return TraceReport(name, candidate_path=side.path, lint=result)
 

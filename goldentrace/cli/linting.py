@@ -1,7 +1,6 @@
 """The rules over one trace, as the commands `lint`, `check` and `record` share them. Must not print."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +52,7 @@ def accepted(lint: LintResult, accepts: tuple[dict[str, Any], ...]) -> LintResul
 
     entries = read_entries(accepts, "accepts", "the golden accepts")
     notes = tuple(idle(entries, [lint], today()))
-    return replace(accept(lint, entries, today()), notes=(*lint.notes, *notes))
+    return msgspec.structs.replace(accept(lint, entries, today()), notes=(*lint.notes, *notes))
 
 
 def read_known(path: str) -> "list[Acceptance]":
@@ -113,11 +112,11 @@ def explained(lint: LintResult, comparison: Comparison) -> LintResult:
             return finding
         return _mark(finding, f"explained by {change.code} {change.name} at {change.label}")
 
-    return replace(lint, findings=[marked(finding) for finding in lint.findings])
+    return msgspec.structs.replace(lint, findings=[marked(finding) for finding in lint.findings])
 
 
 def _mark(finding: Finding, why: str) -> Finding:
-    return finding if finding.accepted is not None else replace(finding, accepted=why)
+    return finding if finding.accepted is not None else msgspec.structs.replace(finding, accepted=why)
 
 
 def _explained_lines(comparison: Comparison) -> dict[int, Change]:

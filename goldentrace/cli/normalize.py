@@ -1,9 +1,9 @@
 """`goldentrace normalize`: what a trace looks like to a comparison."""
 
-import dataclasses
 from pathlib import Path
 
 import click
+import msgspec
 
 from goldentrace.cli.options import option, output_options, project_options, reading_options
 from goldentrace.cli.output import Output
@@ -52,7 +52,8 @@ def normalize(
 
 def _explain(normal: NormalTrace, output: Output) -> int:
     if output.format == "json":
-        output.put_json({"command": "normalize", "masked": [dataclasses.asdict(masked) for masked in normal.masked]})
+        masked = [msgspec.structs.asdict(one) for one in normal.masked]
+        output.put_json({"command": "normalize", "masked": masked})
         return OK
     from goldentrace.report.masked import render_masked
 

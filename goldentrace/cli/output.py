@@ -5,17 +5,17 @@ A closed pipe is no error: what was decided stays decided. Rendering is the repo
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from goldentrace.cli.terminal import is_colored, printable, width_of
 from goldentrace.errors import GoldentraceError
 from goldentrace.model.report import Problem, Report, TraceReport
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(msgspec.Struct, frozen=True):
     """How results are shown.
 
     format: of stdout; reports: further (format, path); verbosity: -1 quiet, 0, 1 verbose; color: auto, always, never;

@@ -6,9 +6,10 @@ called in. Must not know any command.
 
 import fnmatch
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from goldentrace.cli.ci import Ci
 from goldentrace.cli.options import check_variables
@@ -21,8 +22,7 @@ from goldentrace.store.layout import Layout
 from goldentrace.store.profiles import FOLDER, Profiles
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """A scenario that a command is about. is_declared: does the configuration have it?"""
 
     name: str
@@ -34,8 +34,7 @@ class Chosen:
         return self.scenario.suite
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(msgspec.Struct, frozen=True):
     """loaded: the configuration; environment: entry of `environments`, None for none."""
 
     loaded: LoadedConfig

@@ -3,7 +3,7 @@
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -98,7 +98,8 @@ def _chosen(project: Project, names: tuple[str, ...], request: Request, command:
     if request.description is None:
         return found
     return [
-        replace(one, scenario=msgspec.structs.replace(one.scenario, description=request.description)) for one in found
+        msgspec.structs.replace(one, scenario=msgspec.structs.replace(one.scenario, description=request.description))
+        for one in found
     ]
 
 

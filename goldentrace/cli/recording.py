@@ -5,8 +5,10 @@ What `record` decides, without printing or choosing scenarios.
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from goldentrace.cli.project import Chosen, Project
 from goldentrace.diff.differ import compare
@@ -119,5 +121,5 @@ def with_settings(comparison: Comparison) -> Comparison:
 
 def unstable(one: Draft, comparison: Comparison, number: int) -> TraceReport:
     """Return the report of runs that differ. number: of the run that is not as run 1; no golden was written of it."""
-    kept = replace(with_settings(comparison))
+    kept = msgspec.structs.replace(with_settings(comparison))
     return TraceReport(one.chosen.name, "run 1", f"run {number}", kept)

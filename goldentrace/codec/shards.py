@@ -14,7 +14,7 @@ This module must not read files, or drop an event other than a repeated trace_st
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -66,7 +66,7 @@ def merge(traces: Sequence[Trace]) -> Trace:
     )
     end = _chosen_end(shards)
     places = [(0, 0), *((number, place) for _, number, place in rows), *([end] if end is not None else [])]
-    return replace(
+    return msgspec.structs.replace(
         first,
         events=_renumbered(shards, places),
         lines=[traces[number].line_of(place) for number, place in places],

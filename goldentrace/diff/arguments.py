@@ -74,9 +74,13 @@ def _add_changed(scene: Scene, golden: int, candidate: int, changed: dict[str, t
     places = list_changes(one.args, other.args, list(changed))
     first = places[0]
     expected, actual, number = changed.get(first, (None, None, 0))
-    if first not in changed:  # a list as a whole
-        expected, actual = f"{_length(one.args, first)} elements", f"{_length(other.args, first)} elements"
-    shown = _shown_argument(scene, candidate, first, number)
+    lengths = _lengths(one.args), _lengths(other.args)
+    is_container = first in lengths[0] or first in lengths[1]
+    shown = None if is_container else _shown_argument(scene, candidate, first, number)
+    if is_container:
+        expected, actual = (
+            _shown_container(side.args, first, of) for side, of in zip((one, other), lengths, strict=True)
+        )
     message = _count_message(places, one, other)
     return scene.change(
         "GT101", message, golden=golden, candidate=candidate, pointers=tuple(places),
@@ -94,29 +98,41 @@ def _count_message(places: list[str], one: Operation, other: Operation) -> str:
 
 def list_changes(expected: LeafMap, actual: LeafMap, changed: list[str]) -> list[str]:
     """Return the changed pointers with those inside a list whose length differs replaced by the list's own."""
-    places: list[str] = []
+    lengths = None
+    places: dict[str, None] = {}
     for pointer in changed:
         place = pointer
         parts = pointer.partition("#")[0].split("/")
         for depth in range(1, len(parts)):
             if not parts[depth].isdigit():
                 continue
+            lengths = lengths or (_lengths(expected), _lengths(actual))
             container = "/".join(parts[:depth])
-            if _length(expected, container) != _length(actual, container):
+            if lengths[0].get(container, 0) != lengths[1].get(container, 0):
                 place = container
                 break
-        if place not in places:
-            places.append(place)
-    return places
+        places[place] = None
+    return list(places)
 
 
-def _length(leaves: LeafMap, container: str) -> int:
-    """How many elements a list has, told by its leaves."""
-    prefix = container + "/"
-    heads = {
-        p[len(prefix) :].partition("/")[0].partition("#")[0].partition("~")[0] for p in leaves if p.startswith(prefix)
-    }
-    return len(heads) if all(head.isdigit() for head in heads) else -1
+def _lengths(leaves: LeafMap) -> dict[str, int]:
+    """How many elements each list has, told by the leaves; -1 for what has other keys than numbers."""
+    heads: dict[str, set[str]] = {}
+    for pointer in leaves:
+        container, *rest = pointer.split("/")
+        for segment in rest:
+            heads.setdefault(container, set()).add(segment.partition("#")[0].partition("~")[0])
+            container += f"/{segment}"
+    return {container: len(keys) if all(key.isdigit() for key in keys) else -1 for container, keys in heads.items()}
+
+
+def _shown_container(leaves: LeafMap, container: str, lengths: dict[str, int]) -> Any:
+    """What stands where one side at least has a list: how long it is, for the values of a golden are not known."""
+    length = lengths.get(container)
+    if length is None:
+        leaf = leaves.get(container)
+        return "0 elements" if leaf == "[]" else _display(leaf)
+    return "an object" if length < 0 else f"{length} element{'s' if length != 1 else ''}"
 
 
 def _add_other_ids(scene: Scene, golden: int, candidate: int, found: dict[str, tuple[Any, Any, int]]) -> Change:

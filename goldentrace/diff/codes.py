@@ -5,14 +5,14 @@ reused or renamed once released. This module must not decide anything: where a c
 (a move, a batching, N runs), the differ does it and `severity` is what stands where nothing else is known.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from goldentrace.model.profile import Severity
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(msgspec.Struct, frozen=True):
     """One kind of change.
 
     code: `GT` and three digits; name: its words, joined by dashes; severity: the default, which a profile may change;

@@ -6,7 +6,6 @@ same verdict. No score decides anything: every change names the two places it wa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -19,7 +18,8 @@ from goldentrace.diff.decisions import comparable_kinds, compare_decisions, comp
 from goldentrace.diff.ending import compare_effects, compare_end, compare_limits
 from goldentrace.diff.order import compare_batching, compare_order
 from goldentrace.diff.scene import Scene
-from goldentrace.match.align import Alignment, PairKind, align_operations, has_references
+from goldentrace.match.align import align_operations
+from goldentrace.match.alignment import Alignment, PairKind, has_references
 from goldentrace.match.references import References
 from goldentrace.match.sequences import FarAligner
 from goldentrace.model.change import Comparison
@@ -29,8 +29,7 @@ from goldentrace.model.operation import Operation
 from goldentrace.model.profile import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class CompareOptions:
+class CompareOptions(msgspec.Struct, frozen=True):
     """allow_incomplete: compare what is there of a recording that was cut off; allow_narrower: a candidate whose source
     states fewer decision kinds is a coverage line, not a refusal; far: aligns what is too long to align here."""
 
@@ -60,11 +59,11 @@ def as_golden(
         else operation
         for operation in normal.operations
     ]
-    header = replace(
+    header = msgspec.structs.replace(
         normal.header, description=description or normal.header.description, accepts=accepts,
         backoff=dict(backoff) if backoff else normal.header.backoff,
     )  # fmt: skip
-    return replace(normal, operations=operations, header=header, is_golden=True)
+    return msgspec.structs.replace(normal, operations=operations, header=header, is_golden=True)
 
 
 def compare(

@@ -7,7 +7,7 @@ lines when one call was inserted; this, 0.1 %. After it the file differs if and 
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -52,12 +52,13 @@ class _Rerecording:
         self._name(order)
         known = set(self.labels.values())
         operations = [self._operation(c, known) for c in order]
-        header = replace(golden.header, profile=candidate.header.profile, profile_hash=candidate.header.profile_hash)
+        latest = candidate.header
+        header = msgspec.structs.replace(golden.header, profile=latest.profile, profile_hash=latest.profile_hash)
         if self.comparison.not_comparable:
-            header = replace(header, states=candidate.header.states)
+            header = msgspec.structs.replace(header, states=latest.states)
         changed = {change.code for change in self.comparison.changes}
         end = golden if not self.comparison.not_comparable else candidate
-        return replace(
+        return msgspec.structs.replace(
             candidate, header=header, operations=self._in_turns(operations), loose=self._loose(order), is_golden=True,
             payloads=None,
             outcome=candidate.outcome if "GT501" in changed else end.outcome,

@@ -1,11 +1,12 @@
 """What every comparison step is given: both sides, which operations are paired, and how a change is made."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from goldentrace.diff.codes import CODES
-from goldentrace.match.align import Alignment
+from goldentrace.match.alignment import Alignment
 from goldentrace.match.references import References
 from goldentrace.model.change import Change, Tolerance
 from goldentrace.model.normal import NormalTrace
@@ -13,8 +14,7 @@ from goldentrace.model.operation import Operation
 from goldentrace.model.profile import Profile, Severity
 
 
-@dataclass(slots=True)
-class Scene:
+class Scene(msgspec.Struct):
     """One comparison under way. backoff: the policy of waits that outranks the tools' and the profile's, if any."""
 
     golden: NormalTrace
@@ -24,9 +24,9 @@ class Scene:
     alignment: Alignment
     backoff: Mapping[str, Any] | None = None
     kinds: frozenset[str] = frozenset()
-    changes: list[Change] = field(default_factory=list)
-    not_comparable: list[str] = field(default_factory=list)
-    coverage: dict[str, int] = field(default_factory=dict)
+    changes: list[Change] = msgspec.field(default_factory=list)
+    not_comparable: list[str] = msgspec.field(default_factory=list)
+    coverage: dict[str, int] = msgspec.field(default_factory=dict)
 
     def note(self, what: str) -> None:
         """Count something that was not compared because a source does not record it."""

@@ -6,7 +6,7 @@ agent's word holds for what it saw itself: status and times. Pure: no file, no c
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final
@@ -56,7 +56,7 @@ def merge_journal(trace: Trace, server_events: Iterable[AnyEvent], *, names: Map
         _insert_alone(attempt, inserts, order, taken)
     for event in _loose(trace.events, server):
         inserts.append((order.place(event), len(inserts), _foreign(event)))
-    return replace(trace, events=_woven(events, inserts), lines=None)
+    return msgspec.structs.replace(trace, events=_woven(events, inserts), lines=None)
 
 
 def _renamed(event: AnyEvent, names: Mapping[str, str]) -> AnyEvent:

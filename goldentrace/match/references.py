@@ -7,9 +7,10 @@ seen" names alone alarmed on an inserted twin read, on swapped reads and on a dr
 """
 
 import re
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
+
+import msgspec
 
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.placeholder import Placeholder, parse_leaf
@@ -28,17 +29,16 @@ class Relation(Enum):
     """The golden does not say where the id came from: nothing to compare, and no agreement."""
 
 
-@dataclass(slots=True)
-class References:
+class References(msgspec.Struct):
     """Evaluates leaves of paired operations. to_candidate: golden operation -> candidate operation."""
 
     golden: NormalTrace
     candidate: NormalTrace
-    to_candidate: dict[int, int] = field(default_factory=dict)
-    secrets: dict[str, str] = field(default_factory=dict)
-    _golden_labels: dict[str, int] = field(default_factory=dict)
-    _candidate_labels: dict[str, int] = field(default_factory=dict)
-    _twins: dict[tuple[str, str, str | None], list[int]] = field(default_factory=dict)
+    to_candidate: dict[int, int] = msgspec.field(default_factory=dict)
+    secrets: dict[str, str] = msgspec.field(default_factory=dict)
+    _golden_labels: dict[str, int] = msgspec.field(default_factory=dict)
+    _candidate_labels: dict[str, int] = msgspec.field(default_factory=dict)
+    _twins: dict[tuple[str, str, str | None], list[int]] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._golden_labels = {operation.label: n for n, operation in enumerate(self.golden.operations)}

@@ -1,14 +1,14 @@
 """A change: how a candidate differs from its golden, at one operation, under one code."""
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.profile import SEVERITIES, Severity
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(msgspec.Struct, frozen=True):
     """The interval that a wait had to lie in, ms; hi_ms None: no upper bound; deviation_ms: how far outside; source:
     the setting that set it."""
 
@@ -18,8 +18,7 @@ class Tolerance:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedWait:
+class JudgedWait(msgspec.Struct, frozen=True):
     """One wait of an operation as it was judged.
 
     retry: which retry it stands before, from 1; measure: the observed gap, the delay that was announced, or several
@@ -35,8 +34,7 @@ class JudgedWait:
     is_wrong: bool
 
 
-@dataclass(slots=True, eq=False)
-class Change:
+class Change(msgspec.Struct, eq=False):
     """One difference.
 
     label: the operation's name in the golden, in the candidate where it was added, None for the run as a whole;
@@ -63,7 +61,7 @@ class Change:
     caused_by: "Change | None" = None
     hint: str | None = None
     waits: tuple[JudgedWait, ...] = ()
-    golden_values: dict[str, Any] = field(default_factory=dict)
+    golden_values: dict[str, Any] = msgspec.field(default_factory=dict)
     """Pointer -> the golden's value, where it is known on this machine; for display alone."""
 
     @property
@@ -72,8 +70,7 @@ class Change:
         return self.caused_by is None
 
 
-@dataclass(slots=True)
-class Comparison:
+class Comparison(msgspec.Struct):
     """What a golden and a candidate have to do with each other.
 
     pairs: (golden operation or None, candidate operation or None) in the order in which to read them; changes: in the
@@ -85,8 +82,8 @@ class Comparison:
     candidate: NormalTrace
     pairs: list[tuple[int | None, int | None]]
     changes: list[Change]
-    not_comparable: list[str] = field(default_factory=list)
-    coverage: list[str] = field(default_factory=list)
+    not_comparable: list[str] = msgspec.field(default_factory=list)
+    coverage: list[str] = msgspec.field(default_factory=list)
     is_approximate: bool = False
 
     def roots(self, severity: Severity) -> list[Change]:

@@ -1,14 +1,14 @@
 """A normalized trace: what is compared. A golden read from its file is one too, without payloads."""
 
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import msgspec
 
 from goldentrace.model.event import Outcome, StopReason
 from goldentrace.model.operation import LooseEvent, Operation
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(msgspec.Struct, frozen=True):
     """What stands in the first line of a golden.
 
     states: the decision kinds that the source can state, None means all; accepts: findings accepted with a reason;
@@ -51,8 +51,7 @@ class Payloads(Protocol):
         """The operations whose results hold values of this operation's arguments, ascending."""
 
 
-@dataclass(slots=True)
-class NormalTrace:
+class NormalTrace(msgspec.Struct):
     """Operations in canonical order and the events between them.
 
     incomplete: why the recording is not whole; has_turns, has_times: does the source record them; masked: what was
@@ -73,7 +72,7 @@ class NormalTrace:
     end_ms: float | None = None
     payloads: Payloads | None = None
     notes: tuple[str, ...] = ()
-    masked: list["Masked"] = field(default_factory=list)
+    masked: list["Masked"] = msgspec.field(default_factory=list)
 
     def turned_agents(self) -> set[str]:
         """Return the agents of which the source records turns."""
@@ -97,8 +96,7 @@ class NormalTrace:
         return operation.uses
 
 
-@dataclass(frozen=True, slots=True)
-class Masked:
+class Masked(msgspec.Struct, frozen=True):
     """One value that normalization replaced: where, by what, and which rule did it."""
 
     label: str

@@ -6,9 +6,10 @@ placeholders.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+import msgspec
 
 _PLACEHOLDER: Final = re.compile(
     r"<(?:(?P<kind>new|unknown):(?P<shape>[^:<>#/]+)(?::(?P<nth>\d+))?"
@@ -18,8 +19,7 @@ _PLACEHOLDER: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
+class Placeholder(msgspec.Struct, frozen=True):
     """One placeholder.
 
     kind: `result`, `args`, `new`, `unknown`, `clock` or `secret`; label, place: of the operation and the place in it,

@@ -1,7 +1,8 @@
 """The report: one object that every output format is rendered from, and where the exit code is decided."""
 
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from goldentrace.exitcodes import CHANGED, NO_VERDICT, OK
 from goldentrace.model.change import Comparison
@@ -13,8 +14,7 @@ TraceStatus: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """Why there is no verdict about one trace: what, where (`file:line $.pointer`), what to do next."""
 
     what: str
@@ -24,8 +24,7 @@ class Problem:
     next_step: str = ""
 
 
-@dataclass(slots=True)
-class TraceReport:
+class TraceReport(msgspec.Struct):
     """One scenario or pair of files.
 
     name: the scenario, or the golden's file name; comparison: None where a side is missing or unreadable, or where only
@@ -58,15 +57,14 @@ class TraceReport:
         return "changed" if any(self.count(severity) for severity in gating) else "clean"
 
 
-@dataclass(slots=True)
-class Report:
+class Report(msgspec.Struct):
     """All traces of one command. command: `diff`, `check`, `lint`, …; fail_on: the lowest severity that gates."""
 
     command: str
     traces: list[TraceReport]
     fail_on: Severity = "error"
     config_path: str | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
     can_accept: bool = True
     """Are the pending goldens still there when the report is read? In CI often not."""
 

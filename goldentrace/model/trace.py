@@ -1,20 +1,18 @@
 """A trace: one run as an ordered stream of events, with what the reader had to say about it."""
 
-from dataclasses import dataclass, field
+import msgspec
 
 from goldentrace.model.event import AnyEvent, ToolCall, ToolResult, TraceEnd, TraceStart
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(msgspec.Struct, frozen=True):
     """Something accepted but worth saying: an unknown event type, a dropped torn tail. line: 1-based, if known."""
 
     text: str
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(msgspec.Struct, frozen=True):
     """Events in order, first a TraceStart. Not to be mutated.
 
     path: where it came from, as shown to people; lines: 1-based line of each event, None where event i is line i + 1;
@@ -27,7 +25,7 @@ class Trace:
     incomplete: str | None = None
     notes: tuple[Note, ...] = ()
     format: str = "goldentrace/1"
-    coverage: dict[str, str] = field(default_factory=dict)
+    coverage: dict[str, str] = msgspec.field(default_factory=dict)
     """What the source did not record, name -> reason; for the table that `import` prints."""
 
     @property

@@ -5,8 +5,9 @@ distinct text (`ArgumentCache`). This module must not decide in which order oper
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from goldentrace.codec.canonical import ARGS_DIGITS, JsonError, canonical, digest
 from goldentrace.errors import InputError, Where
@@ -29,15 +30,14 @@ RELATIVE_STEP_MS = 10 * 60 * 1000
 """Dates that follow the clock are named by their distance from it, rounded to this, so that latency does not show."""
 
 
-@dataclass(slots=True)
-class ArgumentCache:
+class ArgumentCache(msgspec.Struct):
     """Leaves and hash per distinct argument text, shared by both sides of a comparison under one profile.
 
     is_used False computes everything anew: the output must be the same.
     """
 
     is_used: bool = True
-    plain: dict[tuple[str, bytes], tuple[LeafMap, str | None]] = field(default_factory=dict)
+    plain: dict[tuple[str, bytes], tuple[LeafMap, str | None]] = msgspec.field(default_factory=dict)
 
 
 class ArgumentWriter:

@@ -7,9 +7,10 @@ their own, except empty ones. A string that holds a JSON object or array is walk
 """
 
 import re
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
 
 from goldentrace.codec.canonical import LEAF_DIGITS, MAX_DEPTH, JsonError, canonical, decode, digest
 from goldentrace.model import pointer as pointers
@@ -48,12 +49,11 @@ class Moment(NamedTuple):
 Leaf: TypeAlias = WrittenLeaf | Mixed | Moment
 
 
-@dataclass(slots=True)
-class Flat:
+class Flat(msgspec.Struct):
     """The leaves of one value. specials: pointers of the leaves that are not written yet."""
 
-    leaves: dict[str, Leaf] = field(default_factory=dict)
-    specials: list[str] = field(default_factory=list)
+    leaves: dict[str, Leaf] = msgspec.field(default_factory=dict)
+    specials: list[str] = msgspec.field(default_factory=list)
 
 
 class LeafReader:

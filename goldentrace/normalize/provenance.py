@@ -6,7 +6,7 @@ value that a user or system message held before any result did is a literal and 
 earlier result was not recorded, nothing can be said: `<unknown:uuid>`.
 """
 
-from dataclasses import dataclass, field
+import msgspec
 
 from goldentrace.model.placeholder import escape_place
 from goldentrace.normalize.elements import reduce_name
@@ -14,25 +14,23 @@ from goldentrace.normalize.ids import is_content_address
 from goldentrace.normalize.text import Token
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(msgspec.Struct, frozen=True):
     """A placeholder: as written in a golden, and reduced to tool and pointer for the alignment key."""
 
     written: str
     reduced: str
 
 
-@dataclass(slots=True)
-class NewIds:
+class NewIds(msgspec.Struct):
     """Ids that one operation was the first to hold: value -> its placeholder, and the place where it stood.
 
     attempt: from 1, the one whose arguments are being written; places: value -> (attempt, pointer).
     """
 
     attempt: int = 1
-    references: dict[str, Reference] = field(default_factory=dict)
-    places: dict[str, tuple[int, str]] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
+    references: dict[str, Reference] = msgspec.field(default_factory=dict)
+    places: dict[str, tuple[int, str]] = msgspec.field(default_factory=dict)
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
 
     def name(self, token: Token, pointer: str, kind: str) -> Reference:
         found = self.references.get(token.value)

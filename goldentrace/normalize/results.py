@@ -1,7 +1,6 @@
 """Results as far as a profile compares them: not at all beyond the status, their shape, their digests, or their
 values."""
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -77,7 +76,7 @@ def with_failures(trace: Trace, profile: Profile) -> Trace:
         if isinstance(event, ToolResult) and event.call_id in names and _is_failure(event, tools[names[event.call_id]]):
             error_class = event.error_class or "tool_error"
             events[index] = msgspec.structs.replace(event, status="error", error_class=error_class)
-    return replace(trace, events=events)
+    return msgspec.structs.replace(trace, events=events)
 
 
 def _is_failure(result: ToolResult, patterns: list[str]) -> bool:

@@ -4,8 +4,9 @@ An operation's row: symbol, label, offset of the candidate, status, attempts and
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from goldentrace.model.operation import ApprovalStep, Attempt, DecisionStep, Operation, Step
 from goldentrace.report.cells import measure, pad
@@ -19,8 +20,7 @@ MAX_STEPS: Final = 12
 """Steps of one operation shown side by side; of more the first and the last are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """symbol: blank, `+`, `-`, `~` or `>`."""
 
     symbol: str

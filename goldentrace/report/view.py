@@ -3,7 +3,7 @@
 Built only when there is a change to show: it walks all pairs once.
 """
 
-from dataclasses import dataclass, field
+import msgspec
 
 from goldentrace.model.change import Change, Comparison
 from goldentrace.model.normal import NormalTrace
@@ -16,14 +16,13 @@ CONTEXT: int = 3
 _MOVES = ("GT104", "GT106")
 
 
-@dataclass(slots=True)
-class View:
+class View(msgspec.Struct):
     """One comparison. positions: (golden index, candidate index) -> place in `pairs`; changed: place -> its changes."""
 
     comparison: Comparison
-    by_golden: dict[int, int] = field(default_factory=dict)
-    by_candidate: dict[int, int] = field(default_factory=dict)
-    changed: dict[int, list[Change]] = field(default_factory=dict)
+    by_golden: dict[int, int] = msgspec.field(default_factory=dict)
+    by_candidate: dict[int, int] = msgspec.field(default_factory=dict)
+    changed: dict[int, list[Change]] = msgspec.field(default_factory=dict)
 
     @classmethod
     def of(cls, comparison: Comparison) -> "View":

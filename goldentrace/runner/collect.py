@@ -6,7 +6,7 @@ or stop anything.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ def join(trace: Trace, model: list[AnyEvent], tools: list[AnyEvent], exit_code: 
         rest = trace.events[1:]
         if trace.end is None and exit_code == 0 and _ends_with_answer(model):
             rest = [*rest, TraceEnd(outcome="unknown", stop_reason="final_answer")]
-        trace = replace(trace, events=[start, *model, *rest], lines=None)
+        trace = msgspec.structs.replace(trace, events=[start, *model, *rest], lines=None)
     elif not any(isinstance(event, ModelTurn) for event in trace.events):
         turns = [_for_agent(event, trace) for event in model if isinstance(event, ModelTurn)]
         if turns:
@@ -167,11 +167,12 @@ def finish(trace: Trace, job: Job, ending: Ending) -> tuple[Trace, Breach | None
         last = TraceEnd(outcome="aborted", stop_reason=breach.stop_reason, ts=limit.ts, mono_ns=limit.mono_ns)
         events = [*events, limit]
     elif ending.lacking is not None or (end is None and ending.exit_code < 0):
-        return replace(trace, events=_numbered(storage.events(events)), lines=None), None
+        return msgspec.structs.replace(trace, events=_numbered(storage.events(events)), lines=None), None
     else:
         last = end or TraceEnd(outcome="unknown", stop_reason="unknown")
     last = msgspec.structs.replace(last, events=len(events), sha256=None, extra=_extra(last, ending, breach))
-    return replace(trace, events=_numbered(storage.events([*events, last])), lines=None, incomplete=None), breach
+    numbered = _numbered(storage.events([*events, last]))
+    return msgspec.structs.replace(trace, events=numbered, lines=None, incomplete=None), breach
 
 
 def _extra(last: TraceEnd, ending: Ending, breach: Breach | None) -> dict[str, Any] | None:

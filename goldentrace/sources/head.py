@@ -5,9 +5,10 @@ objects end there), so that a source asks about keys and values and never about 
 """
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
+
+import msgspec
 
 from goldentrace.codec.canonical import JsonError, decode
 
@@ -21,8 +22,7 @@ _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[{}\[\],]', re.DOTAL
 _OPEN: Final = {b"{": b"}", b"[": b"]"}
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(msgspec.Struct, frozen=True, dict=True):
     """data: the first bytes, without a BOM; is_whole: the file has no more."""
 
     data: bytes

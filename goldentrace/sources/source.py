@@ -1,15 +1,15 @@
 """What a foreign format is to the registry: a name, how its files are recognised, how they are read."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from goldentrace.model.trace import Trace
 from goldentrace.sources.document import Document
 from goldentrace.sources.head import Head
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """name: as `--format` takes it; title: one line for `formats`.
 
     matches: whether the first bytes are of this format, by content alone, true for no file of another format;

@@ -6,8 +6,10 @@ anybody.
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.codec.golden import encode_golden, is_golden, read_golden
@@ -70,16 +72,16 @@ def make_golden(
     known = {*constants, *(before.values() if before is not None else ())}
     normal = normalize(trace, loaded.profile, loaded.hash, key=loaded.key, constants=known, is_explained=True)
     seed = scenario.seed if scenario.seed is not None else normal.header.seed
-    normal = replace(normal, header=replace(normal.header, scenario_id=name, seed=seed))
+    normal = msgspec.structs.replace(normal, header=msgspec.structs.replace(normal.header, scenario_id=name, seed=seed))
     if before is None:
         fresh = as_golden(normal, loaded.profile, description=scenario.description)
         return NewGolden(encode_golden(fresh), normal, fresh, old, note=note)
     comparison = compare(before, normal, loaded.profile, backoff=scenario.backoff)
     sticky = rerecord(comparison, loaded.profile)
-    header = replace(sticky.header, scenario_id=name, seed=seed)
+    header = msgspec.structs.replace(sticky.header, scenario_id=name, seed=seed)
     if scenario.description is not None:
-        header = replace(header, description=scenario.description)
-    sticky = replace(sticky, header=header)
+        header = msgspec.structs.replace(header, description=scenario.description)
+    sticky = msgspec.structs.replace(sticky, header=header)
     return NewGolden(encode_golden(sticky), normal, sticky, old, comparison)
 
 

@@ -5,9 +5,10 @@ This module must not read or write what is in a file.
 """
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from goldentrace.codec.config import check_name
 from goldentrace.errors import ConfigError, InfrastructureError, Where
@@ -16,8 +17,7 @@ LOCAL_FOLDER: Final = ".goldentrace"
 _IGNORE: Final = b"# Made by goldentrace: local runs, pending goldens and remembered values. Never committed.\n*\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """The places of one project.
 
     folder: absolute, the one that holds goldentrace.yaml; goldens: relative to it; artifacts: where candidates, logs
@@ -27,7 +27,7 @@ class Layout:
     folder: Path
     goldens: str = "goldens"
     artifacts: Path | None = None
-    base: Path = field(default_factory=Path.cwd)
+    base: Path = msgspec.field(default_factory=Path.cwd)
 
     @property
     def local(self) -> Path:

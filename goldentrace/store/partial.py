@@ -6,7 +6,6 @@ Where that is not so, the changes hang together and are refused, rather than one
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -76,7 +75,7 @@ class _Merge:
     def __init__(self, comparison: Comparison, profile: Profile, taken: list[Change], kept: list[Change]) -> None:
         self.old = comparison.golden
         self.new = rerecord(comparison, profile)
-        self.loose = rerecord(replace(comparison, changes=taken), profile).loose
+        self.loose = rerecord(msgspec.structs.replace(comparison, changes=taken), profile).loose
         self.taken_codes = {change.code for change in taken}
         self.has_old_order = any(change.code in ORDER for change in kept)
         self.before = {operation.label: operation for operation in self.old.operations}
@@ -100,7 +99,7 @@ class _Merge:
             if operation.label in self.stays and operation.label not in {one.label for one in sequence}:
                 self._insert(sequence, index)
         known = {operation.label for operation in sequence}
-        return replace(
+        return msgspec.structs.replace(
             self.new,
             operations=[msgspec.structs.replace(one, uses=_known(one.uses, known)) for one in sequence],
             loose=self._placed(sequence),

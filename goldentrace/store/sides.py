@@ -6,9 +6,10 @@ module must not decide what a difference means.
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from goldentrace.codec.canonical import decode
 from goldentrace.codec.golden import is_golden, read_golden
@@ -33,8 +34,7 @@ SHOWN_AROUND: int = 5
 """How many traces of a file an error names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """How files are read.
 
     format: name of the foreign format, None to detect it; goldentrace's own files are known without it; trace: which
@@ -47,8 +47,7 @@ class Reading:
     is_pair: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(msgspec.Struct, frozen=True):
     """One file. golden: what it holds if it is a golden, else trace; sha256: of its bytes, kind: of its header, where
     it is a golden."""
 
@@ -126,8 +125,7 @@ def one_trace(document: Document, reading: Reading) -> Trace:
     return chosen
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True):
     """On which terms sides are compared.
 
     profile: for two traces that name none; backoff: of the scenario; record: the command that records the golden again.
@@ -151,7 +149,7 @@ def compare_sides(golden: Side, candidate: Side, terms: Terms) -> tuple[Comparis
     cache = ArgumentCache()
     first = normal_of(golden, loaded, cache)
     second = normal_of(candidate, loaded, cache, first.values() if first.is_golden else ())
-    options = replace(terms.options or CompareOptions(), far=_align_far)
+    options = msgspec.structs.replace(terms.options or CompareOptions(), far=_align_far)
     comparison = compare(first, second, loaded.profile, backoff=terms.backoff, options=options)
     is_long = len(comparison.pairs) > PLACED_WHOLE
     near = comparison.near_changes(SHOWN_AROUND) if is_long else (None, None)

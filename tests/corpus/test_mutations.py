@@ -6,7 +6,6 @@ The runs are real, the mutations are made on their events here, by code that sha
 import random
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -56,7 +55,7 @@ def with_events(trace: Trace, events: list[AnyEvent]) -> Trace:
     end = renumbered[-1]
     if isinstance(end, TraceEnd):
         renumbered[-1] = msgspec.structs.replace(end, events=None, sha256=None)
-    return replace(trace, events=renumbered, lines=None)
+    return msgspec.structs.replace(trace, events=renumbered, lines=None)
 
 
 def reid(trace: Trace, seed: int) -> Trace:

@@ -1,9 +1,12 @@
 """What each comparison says in its words, at its place, and what follows from what."""
 
+import re
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from goldentrace.codec.canonical import encode_raw
 from goldentrace.codec.golden import encode_golden, read_golden
@@ -12,9 +15,10 @@ from goldentrace.diff.codes import CODES
 from goldentrace.diff.decisions import comparable_kinds
 from goldentrace.diff.differ import as_golden, compare, reading_pairs
 from goldentrace.diff.payload import MAX_BYTES, MAX_DIFFERENCES, describe_differences, rebuild
-from goldentrace.match.align import Alignment, PairKind
+from goldentrace.match.alignment import Alignment, PairKind
 from goldentrace.model.change import Change, Comparison
 from goldentrace.model.event import ABSENT, DECISION_KINDS
+from goldentrace.model.operation import LeafMap
 from goldentrace.model.profile import Profile
 from goldentrace.model.trace import Trace
 from tests.traces import Run, normal
@@ -65,7 +69,7 @@ def test_the_candidates_value_is_shown_and_the_goldens_where_it_is_kept() -> Non
     change = only(diff(Run().call("t", {"a": 1}), Run().call("t", {"a": 2}), kept), "GT101")
     assert (change.expected, change.actual) == (1, 2)
     change = only(diff(Run().call("t", {"a": [1]}), Run().call("t", {"a": [1, 2]})), "GT101")
-    assert (change.expected, change.actual) == ("1 elements", [1, 2])
+    assert (change.expected, change.actual) == ("1 element", "2 elements")
     one, other = (normal(Run().call("t", {"a": n}).end(), known(kept)) for n in (1, 2))
     other.payloads = None
     assert compare(one, other, known(kept)).changes[0].actual == 2
@@ -507,3 +511,54 @@ def test_waits_that_cannot_be_compared_say_why() -> None:
         return made.at(4).call("t", {}, id="2", op_id="1", origin="harness")
 
     assert any("same clock" in why for why in diff(cut(2), cut(None)).not_comparable)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shown"),
+    [
+        ([1], [1, 2], ("1 element", "2 elements")),
+        ([1, 2], [], ("2 elements", "0 elements")),
+        ([[1], [2]], [[1]], ("2 elements", "1 element")),
+        ([1, 2], {"0": 1, "x": 2}, ("2 elements", "an object")),
+    ],
+)
+def test_a_list_of_other_length_is_shown_alike_on_both_sides(one: Any, other: Any, shown: tuple[str, str]) -> None:
+    change = only(diff(Run().call("t", {"a": one}), Run().call("t", {"a": other})), "GT101")
+    assert (change.pointers[0], change.expected, change.actual) == ("/a", *shown)
+
+
+def plain_list_changes(expected: LeafMap, actual: LeafMap, changed: list[str]) -> list[str]:
+    def length(leaves: LeafMap, container: str) -> int:
+        inside = [pointer.removeprefix(f"{container}/") for pointer in leaves if pointer.startswith(f"{container}/")]
+        heads = {re.split("[/#~]", pointer)[0] for pointer in inside}
+        return len(heads) if all(head.isdigit() for head in heads) else -1
+
+    places: list[str] = []
+    for pointer in changed:
+        parts = pointer.partition("#")[0].split("/")
+        containers = ["/".join(parts[:depth]) for depth in range(1, len(parts)) if parts[depth].isdigit()]
+        differ = [place for place in containers if length(expected, place) != length(actual, place)]
+        place = differ[0] if differ else pointer
+        if place not in places:
+            places.append(place)
+    return places
+
+
+_pointers = st.lists(st.sampled_from(["a", "0", "1", "2", "x", "1~1b", "~"]), min_size=1, max_size=4).map(
+    lambda parts: "/" + "/".join(parts)
+)
+_leaves = st.dictionaries(
+    st.tuples(_pointers, st.sampled_from(["", "", "#json"])).map("".join), st.just("v"), max_size=8
+)
+
+
+@given(_leaves, _leaves)
+def test_lists_of_other_length_are_those_that_a_plain_count_finds(one: LeafMap, other: LeafMap) -> None:
+    changed = sorted(one.keys() ^ other.keys())
+    assert list_changes(one, other, changed) == plain_list_changes(one, other, changed)
+
+
+def test_a_map_of_many_changed_leaves_is_read_once() -> None:
+    one = {f"/rows/{n}/cells/{m}": "1" for n in range(2000) for m in range(10)}
+    other = {f"/rows/{n}/cells/{m}": "2" for n in range(2000) for m in range(10)}
+    assert list_changes(one, other, list(one)) == list(one)

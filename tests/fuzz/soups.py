@@ -1,11 +1,9 @@
 """Traces that no recorder would write: any events in any order, with colliding ids and hostile words."""
 
-from dataclasses import replace
 from typing import Any, get_args
 
 import msgspec
 from hypothesis import strategies as st
-from msgspec import Raw
 
 from goldentrace.codec.canonical import encode_raw
 from goldentrace.model.event import (
@@ -135,7 +133,7 @@ def calmed(trace: Trace) -> Trace:
             if isinstance(value, str):
                 fields[name] = value.encode("utf-8", "replace").decode()
         events.append(msgspec.structs.replace(event, **fields))
-    return replace(trace, events=events)
+    return msgspec.structs.replace(trace, events=events)
 
 
 @st.composite
@@ -158,4 +156,4 @@ def stirred(draw: st.DrawFn) -> tuple[Trace, Trace]:
         else:
             inner[place] = draw(any_event)
     start = draw(st.just(one.events[0]) | starts)
-    return one, replace(one, events=[start, *inner, draw(st.just(one.events[-1]) | ends)])
+    return one, msgspec.structs.replace(one, events=[start, *inner, draw(st.just(one.events[-1]) | ends)])

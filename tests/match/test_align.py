@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldentrace.match import align as module
-from goldentrace.match.align import Alignment, PairKind, align_operations, has_references
+from goldentrace.match import leftovers as module
+from goldentrace.match.align import align_operations
+from goldentrace.match.alignment import Alignment, PairKind, has_references
 from goldentrace.match.references import References
 from goldentrace.match.sequences import Pairs
 from goldentrace.model.normal import NormalTrace

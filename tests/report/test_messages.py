@@ -1,7 +1,6 @@
 """Formats of one line carry the values that differ; what a change accounts for is not called accepted."""
 
-from dataclasses import replace
-
+import msgspec
 import pytest
 
 from goldentrace.model.report import Report
@@ -35,7 +34,7 @@ def test_values_are_safe_and_cut(name: str) -> None:
 def test_a_finding_that_a_change_explains_is_not_called_accepted() -> None:
     trace = scenes.findings()
     assert trace.lint is not None
-    lint = replace(trace.lint, findings=[replace(f, accepted="explained by GT101 arguments-changed at a#1")
+    lint = msgspec.structs.replace(trace.lint, findings=[msgspec.structs.replace(f, accepted="explained by GT101 arguments-changed at a#1")
                                          for f in trace.lint.findings])  # fmt: skip
     trace.lint = lint
     text = render(Report("check", [trace]), "text")
