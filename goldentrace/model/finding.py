@@ -1,8 +1,9 @@
 """A finding: what a rule says about one trace, pointing at the events."""
 
-from dataclasses import dataclass, field
 from enum import StrEnum, auto
 from typing import Any
+
+import msgspec
 
 from goldentrace.model.profile import Severity
 
@@ -21,8 +22,7 @@ class Needs(StrEnum):
     """Attempts that others than the model make."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """One defect.
 
     labels: the operations concerned, the first before the repeat; lines: 1-based lines of the events concerned, in the
@@ -50,12 +50,11 @@ class Finding:
         return next(iter(self.lines), 0) or None
 
 
-@dataclass(slots=True)
-class LintResult:
+class LintResult(msgspec.Struct):
     """What the rules said of one trace. could_not_check: code -> why; checked: codes that ran to the end."""
 
     path: str
     findings: list[Finding]
     checked: tuple[str, ...] = ()
-    could_not_check: dict[str, str] = field(default_factory=dict)
+    could_not_check: dict[str, str] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -6,8 +6,10 @@ has changed elsewhere. One that matches nothing any more is reported. Must not r
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from goldentrace.errors import ConfigError
 from goldentrace.model.finding import Finding, LintResult
@@ -104,9 +106,9 @@ def accept(result: LintResult, entries: Iterable[Acceptance], today: str) -> Lin
         entry = next((entry for entry in valid if entry.matches(finding)), None)
         if entry is None or finding.accepted is not None:
             return finding
-        return replace(finding, accepted=f"{entry}: {entry.reason}" if entry.reason else str(entry))
+        return msgspec.structs.replace(finding, accepted=f"{entry}: {entry.reason}" if entry.reason else str(entry))
 
-    return replace(result, findings=[marked(finding) for finding in result.findings])
+    return msgspec.structs.replace(result, findings=[marked(finding) for finding in result.findings])
 
 
 def idle(entries: Iterable[Acceptance], results: Iterable[LintResult], today: str) -> list[str]:

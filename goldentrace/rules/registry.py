@@ -8,9 +8,11 @@ other.
 import importlib
 import pkgutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
+
+import msgspec
 
 import goldentrace.rules
 from goldentrace.errors import ConfigError
@@ -152,12 +154,12 @@ def _graded(finding: Finding, entry: Rule, subject: Subject) -> Finding:
     """The profile's severity outranks the finding's own, which may be lower than its rule's."""
     severity = subject.profile.compare.severities.get(entry.code)
     if severity is not None:
-        return replace(finding, severity=severity)
+        return msgspec.structs.replace(finding, severity=severity)
     if finding.severity == "error" and entry.code in UNPROVEN and finding.tool_name is not None:
         tool = subject.tool(finding.tool_name)
         if not is_declared(tool) and tool.schema is None and tool.output_schema is None and not tool.requires:
             why = f"{finding.message} (a warning, because nothing is declared of {finding.tool_name})"
-            return replace(finding, severity="warning", message=why)
+            return msgspec.structs.replace(finding, severity="warning", message=why)
     return finding
 
 
