@@ -98,6 +98,10 @@ class LeafReader:
             segments = self.paths.split(segments)
         return self.ids.split(segments, pointer)
 
+    def words(self, text: str | None) -> str | None:
+        """Return a text that is shown and written in clear, such as the reason of a decision, without its secrets."""
+        return text if text is None else self.redactor.redact_text(text, {})
+
     def _walk(self, value: Any, pointer: str, name: str | None, flat: Flat, scope: "_Scope") -> None:
         if scope.ignore is not None and pointer and pointers.is_matched(scope.ignore, pointer):
             return

@@ -29,7 +29,7 @@ def loose_events(trace: Trace, grouped: Grouped, members: list[int], writer: Arg
             if event.decision == "finish":
                 continue
             fields = {
-                "decision": event.decision, "by": event.by, "reason": event.reason,
+                "decision": event.decision, "by": event.by, "reason": writer.reader.words(event.reason),
                 "delay_ms": event.delay_ms, "inferred": event.inferred or None,
             }  # fmt: skip
             kind = "decision"

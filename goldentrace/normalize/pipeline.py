@@ -222,12 +222,12 @@ class _Normalization:
             event, index = step  # type: ignore[misc]
             line = self.trace.line_of(index)
             if isinstance(event, Approval):
-                steps.append(ApprovalStep(verdict=event.verdict, by=event.by, index=index, line=line))
+                steps.append(ApprovalStep(verdict=event.verdict, by=self.reader.words(event.by), index=index, line=line))
             elif event.decision != "finish":
                 steps.append(
                     DecisionStep(
-                        decision=event.decision, by=event.by, reason=event.reason, delay_ms=event.delay_ms,
-                        inferred=event.inferred, index=index, line=line,
+                        decision=event.decision, by=event.by, reason=self.reader.words(event.reason),
+                        delay_ms=event.delay_ms, inferred=event.inferred, index=index, line=line,
                     )
                 )  # fmt: skip
         return steps

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from goldentrace.model.event import Approval
 from goldentrace.model.profile import Redact, RedactionRule
 from goldentrace.normalize.redact import _MARKS, _SHAPES, Redactor, _matches, is_secret_key
-from tests.traces import Run, args_of
+from tests.traces import Run, args_of, normal
 
 BASE64 = "eyJhbGciOiJIUzI1NiJ9"
 
@@ -108,6 +109,18 @@ def test_any_text_under_a_telling_key_is_a_secret(key: str) -> None:
 def test_another_key_tells_nothing(key: str) -> None:
     assert not is_secret_key(key)
     assert found("x", key=key) == []
+
+
+def test_reasons_and_who_allowed_a_call_are_written_without_secrets() -> None:
+    told = "401 for ghp_" + "a1" * 15
+    run = Run().call("read", status="error").decide("retry", "c1", reason=told)
+    run.add(Approval, call_id="c1", verdict="denied", by=told).decide("abort", reason=told)
+    written = normal(run.end())
+    (operation,) = written.operations
+    clean = "401 for <secret:1>"
+    assert [step.reason for step in operation.decisions] == [clean]
+    assert [step.by for step in operation.approvals] == [clean]
+    assert [event.fields["reason"] for event in written.loose] == [clean]
 
 
 def test_a_key_tells_of_the_texts_in_a_list_and_of_no_number() -> None:
