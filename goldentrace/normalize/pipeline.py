@@ -222,7 +222,8 @@ class _Normalization:
             event, index = step  # type: ignore[misc]
             line = self.trace.line_of(index)
             if isinstance(event, Approval):
-                steps.append(ApprovalStep(verdict=event.verdict, by=self.reader.words(event.by), index=index, line=line))
+                by = self.reader.words(event.by)
+                steps.append(ApprovalStep(verdict=event.verdict, by=by, index=index, line=line))
             elif event.decision != "finish":
                 steps.append(
                     DecisionStep(
