@@ -11,6 +11,7 @@ from goldentrace.cli.linting import idle_entries, lint_trace, read_known, today,
 from goldentrace.cli.options import fail_on_option, option, output_options, packed, project_options, reading_options
 from goldentrace.cli.output import Output, problem_of
 from goldentrace.cli.project import Project
+from goldentrace.cli.terminal import columns, width_of
 from goldentrace.errors import GoldentraceError, InputError, Where
 from goldentrace.model.finding import Finding, LintResult
 from goldentrace.model.profile import Severity
@@ -131,13 +132,14 @@ def _show_checklists(results: list[LintResult], output: Output) -> None:
         first = first_broken(found)
         output.put_lines([result.path])
         for number, answer in enumerate(found, start=1):
-            here = "   <- look here first" if answer is first else ""
-            output.put_lines([f"  {answer.state:<8}{number:>2}. {answer.question}{here}"])
-            output.put_lines([f"              {f.code} {f.message}{_place(f)}" for f in answer.findings[:3]])
+            said = ["look here first"] if answer is first else []
+            said += [f"{f.code} {f.message}{_place(f)}" for f in answer.findings[:3]]
             if len(answer.findings) > 3:
-                output.put_lines([f"              and {len(answer.findings) - 3} more"])
+                said.append(f"and {len(answer.findings) - 3} more")
             if answer.state != "no" or output.verbosity > 0:
-                output.put_lines([f"              could not check {reason}" for reason in answer.reasons])
+                said += [f"could not check {reason}" for reason in answer.reasons]
+            rows = [(f"  {answer.state:<8}{number:>2}.", answer.question), *(("", text) for text in said)]
+            output.put_lines(columns(rows, gap=" ", width=width_of(output.width)))
 
 
 def _place(finding: Finding) -> str:

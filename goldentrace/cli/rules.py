@@ -5,7 +5,7 @@ import click
 from goldentrace.cli.linting import known_rules
 from goldentrace.cli.options import output_options
 from goldentrace.cli.output import Output
-from goldentrace.cli.terminal import columns
+from goldentrace.cli.terminal import columns, width_of
 from goldentrace.diff.codes import CODES
 from goldentrace.exitcodes import OK
 
@@ -20,5 +20,5 @@ def rules(output: Output) -> int:
         keys = ("code", "name", "severity", "summary")
         output.put_json({"command": "rules", "rules": [dict(zip(keys, row, strict=True)) for row in found]})
         return OK
-    output.put("".join(f"{line}\n" for line in columns(found)))
+    output.put("".join(f"{line}\n" for line in columns(found, width=width_of(output.width))))
     return OK

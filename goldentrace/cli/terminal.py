@@ -8,11 +8,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from goldentrace.report.cells import wrap
 from goldentrace.report.sanitise import terminal as printable
 
 __all__ = ["columns", "is_colored", "printable", "width_of"]
 
 DEFAULT_WIDTH: Final = 80
+_NARROWEST: Final = 20
+"""Columns that a wrapped text always has, however wide what stands before it is."""
 
 
 def is_colored(choice: str, stream: object = None) -> bool:
@@ -44,8 +47,9 @@ def width_of(asked: int | None) -> int:
         return DEFAULT_WIDTH
 
 
-def columns(rows: Iterable[Sequence[str]], *, gap: str = "  ") -> list[str]:
-    """Return rows as lines with aligned columns; the last column keeps its length. Cells are made safe here."""
+def columns(rows: Iterable[Sequence[str]], *, gap: str = "  ", width: int | None = None) -> list[str]:
+    """Return rows as lines with aligned columns; the last column keeps its length, or is wrapped where the lines have a
+    width. Cells are made safe here."""
     safe = [[printable(cell) for cell in row] for row in rows]
     widths: list[int] = []
     for row in safe:
@@ -53,6 +57,10 @@ def columns(rows: Iterable[Sequence[str]], *, gap: str = "  ") -> list[str]:
             if number == len(widths):
                 widths.append(0)
             widths[number] = max(widths[number], len(cell))
-    return [
-        gap.join([*(cell.ljust(widths[n]) for n, cell in enumerate(row[:-1])), row[-1]]).rstrip() for row in safe if row
-    ]
+    lines: list[str] = []
+    for row in safe:
+        head = "".join(cell.ljust(widths[n]) + gap for n, cell in enumerate(row[:-1]))
+        cells = row[-1:] if width is None else wrap(row[-1], max(width - len(head), _NARROWEST)) or [""]
+        for number, cell in enumerate(cells):
+            lines.append(f"{head if number == 0 else ' ' * len(head)}{cell}".rstrip())
+    return lines

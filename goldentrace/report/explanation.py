@@ -21,6 +21,7 @@ _PACKAGE: Final = Path(__file__).parent
 _PAGES: Final = _PACKAGE / "explanations"
 _RULES: Final = _PACKAGE.parent / "rules"
 _RULE_MODULE: Final = re.compile(r"(gt\d{4})_(\w+)\.py")
+_PLAIN_WORD: Final = re.compile(r"[a-z]+(?=[\s,;:.-]|$)")
 _SECTION: Final = re.compile(r"([A-Z][a-z' ]{2,30}): ?(.*)")
 
 
@@ -85,14 +86,19 @@ def _page_of_rule(path: Path) -> str:
     docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
     head, _, body = docstring.partition("\n")
     title, _, summary = head.partition(": ")
-    lines = [f"# {title}", "", summary[:1].upper() + summary[1:]]
+    lines = [f"# {title}", "", _as_sentence(summary)]
     for line in body.split("\n"):
         match = _SECTION.fullmatch(line)
         if match is not None:
-            lines += ["", f"## {match[1]}", "", match[2][:1].upper() + match[2][1:]]
+            lines += ["", f"## {match[1]}", "", _as_sentence(match[2])]
         else:
             lines.append(line.strip())
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+
+
+def _as_sentence(text: str) -> str:
+    """The text with a capital letter, unless it begins with a name: `get_order(…)`, `max_bytes (…)`."""
+    return text[:1].upper() + text[1:] if _PLAIN_WORD.match(text) else text
 
 
 def sections(page: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ class Stop:
 
     limit: name of the limit that fired last, with the value reached and the one allowed, None where none did; outcome,
     reason: as the run ends, None of an incomplete recording; label, line: the call that was running, or the last one
-    before; None where there was none.
+    before; None where there was none, line also where the source has none.
     """
 
     limit: str | None
@@ -56,7 +56,7 @@ def stop_of(normal: NormalTrace, trace: Trace) -> Stop | None:
         outcome=end.outcome if end is not None else None,
         reason=end.stop_reason if end is not None else None,
         label=operation.label if operation is not None else None,
-        line=attempt.call_line if attempt is not None else None,
+        line=(attempt.call_line or None) if attempt is not None else None,
         is_running=bool(running),
     )
 
@@ -93,7 +93,7 @@ def stop_words(stop: Stop) -> str:
     elif stop.outcome is not None:
         words.append(f"{stop.outcome}, {stop.reason}")
     if stop.label is not None:
-        place = f"{stop.label} (line {stop.line})"
+        place = stop.label if stop.line is None else f"{stop.label} (line {stop.line})"
         words.append(f"while {place} was running" if stop.is_running else f"after {place}")
     elif words:
         words.append("before the first call")

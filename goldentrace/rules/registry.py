@@ -22,7 +22,7 @@ from goldentrace.model.operation import Attempt
 from goldentrace.model.profile import Profile, Severity
 from goldentrace.model.trace import Trace
 from goldentrace.rules.claims import NATIVE
-from goldentrace.rules.subject import Subject, is_declared
+from goldentrace.rules.subject import Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def rule(code: str, name: str, *, severity: Severity, needs: Collection[Needs] =
     def register(check: Check) -> Check:
         module = importlib.import_module(check.__module__)
         head = (module.__doc__ or "").partition("\n")[0]
-        _RULES[code] = Rule(code, name, severity, frozenset(needs), check, head.partition(": ")[2])
+        _RULES[code] = Rule(code, name, severity, frozenset(needs), check, head.partition(": ")[2].removesuffix("."))
         return check
 
     return register
@@ -155,11 +155,10 @@ def _graded(finding: Finding, entry: Rule, subject: Subject) -> Finding:
     severity = subject.profile.compare.severities.get(entry.code)
     if severity is not None:
         return msgspec.structs.replace(finding, severity=severity)
-    if finding.severity == "error" and entry.code in UNPROVEN and finding.tool_name is not None:
-        tool = subject.tool(finding.tool_name)
-        if not is_declared(tool) and tool.schema is None and tool.output_schema is None and not tool.requires:
-            why = f"{finding.message} (a warning, because nothing is declared of {finding.tool_name})"
-            return msgspec.structs.replace(finding, severity="warning", message=why)
+    tool_name = finding.tool_name
+    if finding.severity == "error" and entry.code in UNPROVEN and tool_name and not subject.is_declared(tool_name):
+        why = f"{finding.message} (a warning, because nothing is declared of {tool_name})"
+        return msgspec.structs.replace(finding, severity="warning", message=why)
     return finding
 
 

@@ -130,6 +130,13 @@ class Subject:
         template = self.tool(operation.tool_name).resource
         return None if template is None else fill(template, self.arguments(operation.first))
 
+    def is_declared(self, tool_name: str) -> bool:
+        """Does anybody, a recorder included, say anything of the tool that tells how it behaves?"""
+        tool = self.tool(tool_name)
+        if tool.access is not None or tool.idempotent is not None or tool_name in self._recorded:
+            return True
+        return tool.schema is not None or tool.output_schema is not None or bool(tool.requires)
+
     def is_polling(self, tool_name: str) -> bool:
         """Is the tool declared to be asked again and again?"""
         return self.tool(tool_name).polling
@@ -246,6 +253,10 @@ class Subject:
         return self._digests[index]
 
     @cached_property
+    def _recorded(self) -> set[str]:
+        return {operation.tool_name for operation in self.operations if operation.access is not None}
+
+    @cached_property
     def _tools(self) -> dict[str, Tool]:
         return {}
 
@@ -272,8 +283,3 @@ class Subject:
     @cached_property
     def _digests_by_text(self) -> dict[bytes, str | None]:
         return {}
-
-
-def is_declared(tool: Tool) -> bool:
-    """Is anything declared of a tool that tells how it behaves?"""
-    return tool.access is not None or tool.idempotent is not None

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from goldentrace.report.stops import Stop, stop_words
 from tests.conftest import Cli
 
 READ = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a.txt"}'}}
@@ -48,6 +49,11 @@ def test_a_finding_in_a_document_without_lines_stands_at_its_calls(document: Pat
     marked = [number for number, line in enumerate(lines) if "^ GT1004" in line]
     assert [lines[number - 1].split()[:2] for number in marked] == [["result", "read#1"], ["result", "read#2"]]
     assert lines[marked[0]].strip() == "^ GT1004 repeated-result, 1 of 2: see read#2"
+
+
+def test_where_a_run_without_lines_stopped_is_said_without_one() -> None:
+    stop = Stop(None, None, None, "failed", "turn_limit", label="read#1", line=None, is_running=True)
+    assert stop_words(stop) == "failed, turn_limit, while read#1 was running"
 
 
 TOKEN = "ghp_" + "a1B2" * 9

@@ -95,9 +95,11 @@ def test_the_checklist_shows_the_first_broken_boundary(cli: Cli, write) -> None:
     run = write("turn carries", "read a -> A", "turn carries", "read a -> A", "turn carries c2")
     done = cli("lint", run, "--profile", "shop@1", "--checklist")
     assert done.code == 2
-    lines = [line for line in done.stdout.splitlines() if "look here first" in line]
-    assert len(lines) == 1
-    assert "reach the next request" in lines[0]
+    lines = done.stdout.splitlines()
+    places = [place for place, line in enumerate(lines) if "look here first" in line]
+    assert len(places) == 1
+    assert "reach the next request" in lines[places[0] - 1]
+    assert max(map(len, lines)) <= 80
     shown = json.loads(cli("lint", run, "--checklist", "--output-format", "json").stdout)
     assert shown["checklists"][0]["questions"][shown["checklists"][0]["first_broken"] - 1]["codes"] == ["GT1406"]
 
@@ -131,3 +133,12 @@ def test_check_fails_on_new_findings_only(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "known.yaml").write_text("known: [{code: GT1401, tool: null, field: null}]\n")
     done = cli("check", "--known", "known.yaml")
     assert done.code == 0, done.stdout + done.stderr
+
+
+def test_the_list_of_rules_fits_the_terminal(cli: Cli) -> None:
+    lines = cli("rules").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(
+        line.startswith("GT1001  exact-duplicate") and line.endswith("the same call twice in one turn")
+        for line in lines
+    )

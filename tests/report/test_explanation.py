@@ -108,6 +108,11 @@ def test_a_rule_is_explained_by_its_docstring_without_being_run(
     assert explain("gt1999") == text
 
 
+def test_a_section_that_begins_with_a_name_keeps_it() -> None:
+    assert "\nExample\n  get_order(order_id=" in explain("GT1507")
+    assert "\nOptions\n  max_bytes (" in explain("GT1602")
+
+
 def test_every_rule_that_there_is_has_its_page() -> None:
     for path in (PAGES.parent.parent / "rules").glob("gt*_*.py"):
         code = path.name[:6].upper()
