@@ -1,5 +1,8 @@
 """Whole runs as people report them: all that is wrong is found, nothing else, each once."""
 
+import pytest
+
+from goldentrace.errors import ConfigError
 from goldentrace.model.finding import LintResult
 from goldentrace.model.profile import Redact
 from goldentrace.normalize.pipeline import normalize
@@ -8,6 +11,7 @@ from goldentrace.rules.checklist import answers, first_broken
 from goldentrace.rules.gt1901_secret_in_trace import _Search
 from goldentrace.rules.registry import run_rules
 from tests.rules.dsl import profile_of, trace_of
+from tests.traces import Run
 
 SLOPPY = [
     "user summarise config.json and notes.txt and mail it to ann",
@@ -115,3 +119,21 @@ def test_a_secret_in_a_url_is_found_where_json_escapes_its_slashes() -> None:
     search = _Search(Redact())
     plain, escaped = '{"db": "postgres://ann:hunter2@db/x"}', r'{"db": "postgres:\/\/ann:hunter2@db\/x"}'
     assert search.secrets(escaped.encode()) == search.secrets(plain.encode()) == [("/db", "redact/url-password")]
+
+
+def test_results_of_each_attempt_of_one_id_are_no_duplicates() -> None:
+    """A hedged call has two attempts under way; the result of the first may come first."""
+    run = Run().turn()
+    run.call("read", {"path": "a"}, status=None, id="c1", attempt=1)
+    run.call("read", {"path": "a"}, status=None, id="c1", attempt=2, origin="harness")
+    run.result("c1", "A", attempt=1).result("c1", "A", attempt=2)
+    trace, profile = run.end(), profile_of({})
+    said = run_rules(trace, normalize(trace, profile, "h:case"), profile, select=["GT1401", "GT1402", "GT1403"])
+    assert said.findings == []
+    assert said.checked == ("GT1401", "GT1402", "GT1403")
+
+
+def test_a_selection_that_names_no_rule_is_refused() -> None:
+    recorded, profile = trace_of({"trace": ["turn", "read a -> A"]}), profile_of({})
+    with pytest.raises(ConfigError, match="no rule 'GT77'"):
+        run_rules(recorded, normalize(recorded, profile, "h:case"), profile, select=["GT77"])
