@@ -212,6 +212,7 @@ KNOWN: Final = frozenset(
         "KNOWN",
         "LIST",
         "MAX_BYTES",
+        "NATIVE",
         "NO_INPUT",
         "OUTPUT",
         "OUTPUT_FORMAT",

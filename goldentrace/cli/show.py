@@ -1,10 +1,11 @@
 """`goldentrace show`: the timeline of one trace, with what the rules found and where it stopped."""
 
+import json
 import os
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +14,7 @@ from goldentrace.cli.options import option, output_options, project_options, rea
 from goldentrace.cli.output import Output
 from goldentrace.cli.project import Project
 from goldentrace.cli.terminal import is_colored, width_of
+from goldentrace.codec.canonical import JsonError, decode
 from goldentrace.codec.golden_lines import golden_lines
 from goldentrace.errors import ConfigError
 from goldentrace.exitcodes import OK
@@ -21,17 +23,23 @@ from goldentrace.model.normal import NormalTrace
 from goldentrace.normalize.offsets import place_in_time
 from goldentrace.store.sides import Reading, Side, normal_of, read_side
 
+if TYPE_CHECKING:
+    from goldentrace.normalize.redact import Redactor
+
 FOLLOW_S = 0.3
 """Between two looks at a trace that is being written."""
+BRIEF = 200
+"""Characters of a line of the source that are shown without -v."""
 
 
 @click.command()
 @click.argument("file", metavar="FILE")
 @option("--follow", is_flag=True, help="Go on showing a trace while it is being written.")
+@option("--native", is_flag=True, help="Show each line of the file above what was made of it; more of it with -v.")
 @reading_options
 @project_options
 @output_options()
-def show(file: str, project: Project, reading: Reading, output: Output, *, follow: bool) -> int:
+def show(file: str, project: Project, reading: Reading, output: Output, *, follow: bool, native: bool) -> int:
     """Show the timeline of one trace: offset, turn, event, call, what came of it, waits.
 
     What the rules find in a trace stands below the events concerned (not with --follow); of a run that stopped the last
@@ -44,8 +52,11 @@ def show(file: str, project: Project, reading: Reading, output: Output, *, follo
     if output.format == "json":
         output.put_json(_as_json(side, project))
         return OK
-    shown = _timeline(side, project, output, has_findings=not follow)
+    lines = _native(file, side, project, output) if native else {}
+    shown = _timeline(side, project, output, has_findings=not follow, native=lines)
     output.put(shown)
+    if native and not lines:
+        output.say("no lines to show: the file is one document, or standard input")
     while follow and side.trace is not None and side.trace.incomplete is not None and file != "-":
         size = Path(file).stat().st_size
         time.sleep(FOLLOW_S)
@@ -72,7 +83,37 @@ def _file_of(name: str, project: Project) -> str:
     return name
 
 
-def _timeline(side: Side, project: Project, output: Output, *, has_findings: bool) -> str:
+def _native(file: str, side: Side, project: Project, output: Output) -> dict[int, str]:
+    """Line -> its text without secrets, for the lines that events were read from; none of one JSON document."""
+    from goldentrace.normalize.redact import Redactor
+    from goldentrace.sources.document import open_document
+
+    if side.trace is None or file == "-" or side.trace.lines == []:
+        return {}
+    wanted = {side.trace.line_of(index) for index in range(len(side.trace.events))} - {0}
+    redactor = Redactor(project.profiles.load(project.profile_name()).profile.redact)
+    found: dict[int, str] = {}
+    if wanted:
+        for number, data in open_document(file).lines():
+            if number in wanted:
+                text = _without_secrets(data.decode("utf-8", "replace").strip(), redactor)
+                found[number] = text if output.verbosity > 0 or len(text) <= BRIEF else f"{text[:BRIEF]} ..."
+    return found
+
+
+def _without_secrets(line: str, redactor: "Redactor") -> str:
+    """A line as it stands where it holds no secret; keys of JSON tell of some."""
+    try:
+        value = decode(line)
+    except JsonError:
+        return redactor.redact_text(line, {})
+    clean = redactor.redact_value(value, {})
+    return line if clean == value else json.dumps(clean, ensure_ascii=False)
+
+
+def _timeline(
+    side: Side, project: Project, output: Output, *, has_findings: bool, native: dict[int, str] | None = None
+) -> str:
     """has_findings: of a trace that is still being written, the rules would find what is only not there yet."""
     from goldentrace.report.timeline import render_timeline
 
@@ -81,6 +122,7 @@ def _timeline(side: Side, project: Project, output: Output, *, has_findings: boo
         normal,
         side.trace,
         findings=_findings(side, normal, project) if has_findings else (),
+        native=native,
         width=width_of(output.width),
         color=is_colored(output.color),
     )
@@ -110,7 +152,7 @@ def _as_json(side: Side, project: Project) -> dict[str, Any]:
                 "name": finding.name,
                 "severity": finding.severity,
                 "message": finding.message,
-                "lines": list(finding.lines),
+                "lines": [line for line in finding.lines if line],
                 "labels": list(finding.labels),
                 "accepted": finding.accepted,
             }

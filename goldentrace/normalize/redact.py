@@ -15,6 +15,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+from goldentrace.codec.canonical import JsonError, decode, encode_raw
 from goldentrace.codec.patterns import compile_pattern
 from goldentrace.model.profile import Redact
 from goldentrace.normalize.text import Segments, Token, split_by
@@ -223,9 +224,9 @@ class Redactor:
 
     def redact_value(self, value: Any, numbers: dict[str, int], key: str | None = None) -> Any:
         """Return a JSON value with each secret in its strings and keys as `<secret:n>`; the same object where none
-        is."""
+        is. A string that is a JSON document itself is looked into: its keys tell of secrets too."""
         if isinstance(value, str):
-            return self.redact_text(value, numbers, key)
+            return self._redacted_document(self.redact_text(value, numbers, key), numbers)
         if isinstance(value, dict):
             return {
                 self.redact_text(name, numbers): self.redact_value(item, numbers, name) for name, item in value.items()
@@ -233,6 +234,17 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self.redact_value(item, numbers, key) for item in value]
         return value
+
+    def _redacted_document(self, text: str, numbers: dict[str, int]) -> str:
+        """A text, without the secrets under the keys of the JSON document that it may be."""
+        if text[:1] + text[-1:] not in ("{}", "[]") or not self.is_suspect(text):
+            return text
+        try:
+            value = decode(text)
+            clean = self.redact_value(value, numbers)
+            return text if clean == value else bytes(encode_raw(clean)).decode("utf-8", "surrogatepass")
+        except JsonError:
+            return text
 
 
 def _matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:

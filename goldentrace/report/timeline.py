@@ -5,7 +5,7 @@ where a run stopped. This module must not judge.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,11 +48,12 @@ def render_timeline(
     trace: Trace | None,
     *,
     findings: Sequence[Finding] = (),
+    native: Mapping[int, str] | None = None,
     width: int = 80,
     color: bool = False,
 ) -> str:
     """Return the timeline of a trace that was normalized and placed in time; trace: None for a golden; findings: what
-    the rules say of the trace."""
+    the rules say of the trace; native: line -> what the file has there, to stand above what was made of it."""
     page = Page(width, color=color)
     moments = [moment for operation in normal.operations for moment in _of_operation(operation)]
     moments += [_of_loose(event) for event in normal.loose]
@@ -69,7 +70,7 @@ def render_timeline(
         moments.append(
             Moment(last, normal.end_ms, None, "end", normal.outcome, normal.stop_reason, style=style, line=line)
         )
-    _add_moments(page, moments, _marks(moments, findings))
+    _add_moments(page, moments, _marks(moments, findings), native or {})
     stop = stop_of(normal, trace) if trace is not None else None
     if stop is not None and (words := stop_words(stop)):
         page.wrapped(words, indent=11, style="error", first="  stopped: ")
@@ -207,7 +208,9 @@ def _add_head(page: Page, normal: NormalTrace, trace: Trace | None) -> None:
         page.line("  ", f"format {trace.format}")
 
 
-def _add_moments(page: Page, moments: list[Moment], marks: dict[int, list[tuple[str, str]]]) -> None:
+def _add_moments(
+    page: Page, moments: list[Moment], marks: dict[int, list[tuple[str, str]]], native: Mapping[int, str]
+) -> None:
     labels = [terminal(moment.label) for moment in moments]
     label_width = min(max(map(measure, labels), default=0), MAX_LABEL, page.width // 3)
     offsets = [offset(moment.at_ms) for moment in moments]
@@ -216,6 +219,7 @@ def _add_moments(page: Page, moments: list[Moment], marks: dict[int, list[tuple[
     lead_width = (offset_width + 2 if offset_width else 0) + (6 if has_turns else 0) + EVENT_COLUMNS + 4 + label_width
     longest, columns = _scale(moments, page.width - lead_width)
     turn_before: int | None = None
+    waiting = dict(native)
     for position, (moment, label, at) in enumerate(zip(moments, labels, offsets, strict=True)):
         turn = str(moment.turn) if moment.turn is not None and moment.turn != turn_before else ""
         turn_before = moment.turn if moment.turn is not None else turn_before
@@ -224,6 +228,8 @@ def _add_moments(page: Page, moments: list[Moment], marks: dict[int, list[tuple[
         words = f"  {moment.words}" if moment.words else ""
         bar = _bar(moment, longest, columns)
         name = pad(label, label_width)
+        if moment.line in waiting:
+            page.wrapped(waiting.pop(moment.line), indent=6, style="dim", first=f"{moment.line:>4}  ")
         page.line((lead, "dim"), event, name, (words, moment.style), _waited(moment), (bar, "warning"))
         for text, mark_style in marks.get(position, ()):
             page.wrapped(text, indent=measure(lead) + 4, style=mark_style, first=" " * (measure(lead) + 2))

@@ -81,7 +81,7 @@ class Storage:
     def _clean_text(self, changes: dict[str, Any], event: AnyEvent, name: str) -> None:
         text: str | None = getattr(event, name)
         if text is not None and self._redactor.is_suspect(text):
-            clean = self._redactor.redact_text(text, self._numbers)
+            clean = self._redactor.redact_value(text, self._numbers)
             if clean != text:
                 changes[name] = clean
 

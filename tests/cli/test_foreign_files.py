@@ -56,6 +56,41 @@ def test_where_a_run_without_lines_stopped_is_said_without_one() -> None:
     assert stop_words(stop) == "failed, turn_limit, while read#1 was running"
 
 
+def test_show_native_has_each_line_of_the_file_above_what_was_made_of_it(tmp_path: Path, here: Cli) -> None:
+    run = chat("first", "second")
+    run[1]["tool_calls"][0]["function"]["arguments"] = json.dumps({"password": "hunter2-and-more", "path": "é " * 300})
+    (tmp_path / "chat.jsonl").write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in run))
+    lines = here("show", "--native", "chat.jsonl").stdout.splitlines()
+    begins = [
+        n for n, line in enumerate(lines) if line.lstrip().partition(" ")[0] in ("2", "3", "4", "5") and "{" in line
+    ]
+    assert [lines[n].split()[0] for n in begins] == ["2", "3", "4", "5"]
+    following = [next(line for line in lines[n:] if "read#" in line).split() for n in begins]
+    assert [(words[-1] if words[-1] != "ok" else words[-2], "ok" in words) for words in following] == [
+        ("read#1", False),
+        ("read#1", True),
+        ("read#2", False),
+        ("read#2", True),
+    ]
+    assert "..." in "".join(lines)
+    whole = here("show", "--native", "-v", "chat.jsonl").stdout
+    assert "hunter2" not in "".join(lines) + whole
+    assert whole.count("é") == 300 > "".join(lines).count("é")
+
+
+def test_show_native_of_a_document_says_that_it_has_no_lines(document: Path, here: Cli) -> None:
+    done = here("show", "--native", "chat.json")
+    assert done.stdout == here("show", "chat.json").stdout
+    assert "no lines to show" in done.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("-v",)])
+def test_the_list_of_formats_fits_the_terminal(options: tuple[str, ...], here: Cli) -> None:
+    for width in (60, 80, 120):
+        lines = here("formats", *options, env={"COLUMNS": str(width)}).stdout.splitlines()
+        assert max(map(len, lines)) <= width
+
+
 TOKEN = "ghp_" + "a1B2" * 9
 
 

@@ -111,6 +111,17 @@ def test_another_key_tells_nothing(key: str) -> None:
     assert found("x", key=key) == []
 
 
+def test_keys_of_a_document_within_a_text_tell_of_its_secrets() -> None:
+    text = '{"password": "hunter2", "inner": "{\\"api_key\\": \\"t-1\\"}", "n": 1}'
+    clean = Redactor().redact_value({"content": text, "plain": '{"a": [1, 2]}', "no json": '{"password": "x"'}, {})
+    assert clean == {
+        "content": '{"password":"<secret:1>","inner":"{\\"api_key\\":\\"<secret:2>\\"}","n":1}',
+        "plain": '{"a": [1, 2]}',
+        "no json": '{"password": "x"',
+    }
+    assert Redactor().redact_value(clean, {}) == clean
+
+
 def test_reasons_and_who_allowed_a_call_are_written_without_secrets() -> None:
     told = "401 for ghp_" + "a1" * 15
     run = Run().call("read", status="error").decide("retry", "c1", reason=told)
