@@ -58,7 +58,8 @@ def test_where_a_run_without_lines_stopped_is_said_without_one() -> None:
 
 def test_show_native_has_each_line_of_the_file_above_what_was_made_of_it(tmp_path: Path, here: Cli) -> None:
     run = chat("first", "second")
-    run[1]["tool_calls"][0]["function"]["arguments"] = json.dumps({"password": "hunter2-and-more", "path": "é " * 300})
+    arguments = json.dumps({"password": "hunter2-and-more", "path": "é " * 300})
+    run[1]["tool_calls"][0]["function"] = {"name": "read", "arguments": arguments}
     (tmp_path / "chat.jsonl").write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in run))
     lines = here("show", "--native", "chat.jsonl").stdout.splitlines()
     begins = [
