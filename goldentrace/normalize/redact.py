@@ -10,7 +10,7 @@ Source of the shapes: each provider's own documentation of its key prefixes; RFC
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from goldentrace.codec.canonical import JsonError, decode, encode_raw
 from goldentrace.codec.patterns import compile_pattern
 from goldentrace.model.profile import Redact
+from goldentrace.normalize.marks import Marks
 from goldentrace.normalize.text import Segments, Token, split_by
 
 PLACEHOLDER: Final = re.compile(r"<secret:\d+>")
@@ -119,30 +120,11 @@ KEY_MARKS: Final = ("key", "passw", "passphrase", "secret", "token", "jwt")
 shape."""
 _MARKS: Final = tuple(dict.fromkeys([*(mark.lower() for shape in _SHAPES for mark in shape.marks), *KEY_MARKS]))
 """Lower-case literals of which a text, or a JSON document as text, with a secret holds at least one."""
-
-
-_RARE: Final = "zjx_-k"
-"""Characters that are rare in prose and in JSON, the rarest first."""
-
-
-def _around(character: str, marks: Sequence[str]) -> re.Pattern[bytes]:
-    """Return a pattern that finds any of the marks where this character of it stands: looking for one rare character
-    takes as long for many marks as for one."""
-    halves = [(mark[: mark.index(character) + 1], mark[mark.index(character) + 1 :]) for mark in marks]
-    return re.compile((character + f"(?:{'|'.join(f'(?<={start}){end}' for start, end in halves)})").encode())
-
-
-def _families() -> Iterator[tuple[re.Pattern[bytes], tuple[bytes, ...]]]:
-    by_character: dict[str, list[str]] = {}
-    for mark in _MARKS:
-        by_character.setdefault(next((c for c in _RARE if c in mark), ""), []).append(mark)
-    for character in _RARE:
-        marks = by_character[character]
-        yield _around(character, marks), tuple(mark.encode() for mark in marks)
-
-
-_FAMILIES: Final = tuple(_families())
-_OTHER_MARKS: Final = tuple(mark.encode() for mark in _MARKS if not any(c in mark for c in _RARE))
+_FINDER: Final = Marks(_MARKS)
+_FOLLOWED: Final = {
+    mark: re.compile(mark.encode() + rb"[\s\\\x1c-\x1f\x80-\xff]+[a-z0-9._~+/\\-]{16}") for mark in ("basic", "bearer")
+}
+"""Both words are common; what makes them a mark is what follows, in JSON behind white space that may be escaped."""
 
 
 class Redactor:
@@ -169,11 +151,8 @@ class Redactor:
         if not self._is_builtin:
             return ()
         low = document.lower()
-        found = [mark for mark in _OTHER_MARKS if mark in low]
-        for any_of_them, marks in _FAMILIES:
-            if any_of_them.search(low) is not None:
-                found += [mark for mark in marks if mark in low]
-        return tuple([mark.decode() for mark in found])
+        found = _FINDER.found_in(low)
+        return tuple([mark for mark in found if mark not in _FOLLOWED or _FOLLOWED[mark].search(low)])
 
     def find(self, text: str, key: str | None = None) -> list[tuple[int, int, Token]]:
         """Return the secrets in a text as spans, ascending. key: the name under which the text stands, if any."""

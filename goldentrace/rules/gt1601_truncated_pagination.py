@@ -17,6 +17,7 @@ from typing import Any
 
 from goldentrace.model.finding import Finding, Needs
 from goldentrace.model.operation import Attempt, Operation
+from goldentrace.normalize.marks import Marks
 from goldentrace.rules.arguments import value_at
 from goldentrace.rules.registry import Unchecked, finding, left_out, rule
 from goldentrace.rules.schemas import structured
@@ -41,7 +42,7 @@ def truncated_pagination(subject: Subject) -> Iterator[Finding | Unchecked]:
     if subject.normal.outcome == "partial":
         return
     names = tuple(subject.option(CODE, "names", list(NAMES)))
-    marks = [name.encode() for name in names]
+    marks = Marks(names)
     waiting: dict[tuple[str, str], tuple[Operation, Attempt]] = {}
     of_tool: dict[str, set[str]] = {}
     for operation, attempt in subject.attempts:
@@ -68,12 +69,11 @@ def truncated_pagination(subject: Subject) -> Iterator[Finding | Unchecked]:
 
 
 def _cursor(
-    subject: Subject, operation: Operation, attempt: Attempt, names: tuple[str, ...], marks: list[bytes]
+    subject: Subject, operation: Operation, attempt: Attempt, names: tuple[str, ...], marks: Marks
 ) -> str | None:
     declared = subject.tool(operation.tool_name).cursor
     result = subject.result(attempt)
-    data = b"" if result is None else bytes(result.result)
-    if declared is None and not any(mark in data for mark in marks):
+    if result is None or (declared is None and not marks.found_in(bytes(result.result))):
         return None
     value = subject.result_value(attempt)
     _, value = structured(value) if value is not MISSING else (False, None)

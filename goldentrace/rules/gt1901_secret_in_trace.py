@@ -33,9 +33,6 @@ _SHORT = 200
 _SHORTEST = 8
 """No secret is shorter: `"pwd":""` holds none."""
 _REMEMBERED = 10_000
-_CREDENTIALS = {mark: re.compile(rf"{mark}[\s\\]+[a-z0-9._~+/\\-]{{16}}") for mark in ("basic", "bearer")}
-"""Both words are common; what makes them a mark is what follows (RFC 6750, section 2.1; RFC 7617), in JSON behind white
-space that may be escaped."""
 
 
 @rule(CODE, "secret-in-trace", severity="error")
@@ -110,12 +107,9 @@ class _Search:
         marks = None if self._has_own else self._redactor.marks_in(document)
         if marks is not None and not marks:
             return []
-        text = document.decode("utf-8", "replace")
         if marks is not None:
-            marks = _held(text, marks)
-            if not marks:
-                return []
             marks = tuple([mark for mark in marks if mark not in KEY_MARKS])
+        text = document.decode("utf-8", "replace")
         found: list[tuple[str, str]] = []
         self._walk(_decoded(text) if text[:1] in '{["' else text, "", None, marks, found)
         return found
@@ -170,10 +164,8 @@ def _decoded(text: str) -> Any:
 
 
 def _held(text: str, marks: tuple[str, ...]) -> tuple[str, ...]:
-    """The marks that stand in a text, decoded or as JSON."""
     low = text.lower()
-    held = [mark for mark in marks if mark in low]
-    return tuple([mark for mark in held if mark not in _CREDENTIALS or _CREDENTIALS[mark].search(low)])
+    return tuple([mark for mark in marks if mark in low])
 
 
 def _pieces(text: str, marks: Marks) -> list[str]:

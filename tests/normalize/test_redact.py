@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from goldentrace.model.event import Approval
 from goldentrace.model.profile import Redact, RedactionRule
-from goldentrace.normalize.redact import _MARKS, _SHAPES, Redactor, _matches, is_secret_key
+from goldentrace.normalize.redact import _SHAPES, Redactor, _matches, is_secret_key
 from tests.traces import Run, args_of, normal
 
 BASE64 = "eyJhbGciOiJIUzI1NiJ9"
@@ -187,7 +187,8 @@ def test_without_the_built_in_list_only_the_users_own_count() -> None:
 
 
 def test_marks_are_the_literals_that_a_secret_needs() -> None:
-    assert set(Redactor().marks_in(b"SK-x and a Bearer")) == {"sk-", "bearer"}
+    assert set(Redactor().marks_in(b"SK-x and a Bearer abcdefghijklmnop")) == {"sk-", "bearer"}
+    assert set(Redactor().marks_in(b"a basic token of thanks")) == {"token"}
     assert Redactor().marks_in(b"plain text") == ()
 
 
@@ -205,12 +206,6 @@ _PARTS = (
 def test_shapes_searched_one_by_one_give_what_one_alternation_of_them_gives(text: str) -> None:
     wanted = [(_SHAPES[int(_whole(m)[1:])].name, m.span()) for m in _ALTERNATION.finditer(text)]
     assert [(name, match.span()) for name, match in _matches(text)] == wanted
-
-
-@given(st.lists(st.sampled_from((*_PARTS, *_MARKS, *(mark[:3] for mark in _MARKS))), max_size=12).map("".join))
-def test_marks_looked_for_together_are_those_that_are_there(text: str) -> None:
-    wanted = {mark for mark in _MARKS if mark in text.lower()}
-    assert set(Redactor().marks_in(text.encode())) == wanted
 
 
 def _whole(match: re.Match[str]) -> str:
