@@ -1,6 +1,7 @@
-"""The module that docs/adding-a-format.md shows is a whole importer that keeps the page's promises."""
+"""The module that docs/adding-a-format.md shows is a whole importer, and the steps of CONTRIBUTING.md are those that formats took."""
 
 import re
+import tomllib
 import types
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from goldentrace.sources.coverage import coverage_table
 from goldentrace.sources.source import Source
 from tests.sources.reading import document_of, read_one, results
 
-PAGE = Path(__file__).parents[2] / "docs" / "adding-a-format.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "adding-a-format.md"
 
 
 def block(kind: str) -> str:
@@ -48,3 +50,35 @@ def test_the_page_names_modules_that_are_there() -> None:
 def test_the_module_of_the_page_refuses_damage(shown: Source) -> None:
     with pytest.raises(InputError):
         read_one(block("json")[:80], "parcel-agent")
+
+
+def steps() -> str:
+    found = re.search(r"^## Add a format\n(.*?)^## ", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert found
+    return found[1]
+
+
+def test_every_place_that_the_steps_name_is_there() -> None:
+    named = [name for name in re.findall(r"`([^`\s]+)`", steps()) if "/" in name]
+    assert len(named) > 8
+    assert not [name for name in named if not (ROOT / name).exists()]
+
+
+def test_the_format_of_the_steps_took_them_all() -> None:
+    (module,) = re.findall(r"^1\. `goldentrace/sources/(\w+)\.py`", steps(), re.MULTILINE)
+    assert module in registry.MODULES
+    (source,) = registry._sources_of(module)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert source.name in extras
+    counted = (ROOT / "tests/corpus/files.yaml").read_text()
+    assert f"format: {source.name}," in counted
+    assert any(source.name in path.read_text() for path in (ROOT / "tests/corpus/counting").glob("*.py"))
+
+
+@pytest.mark.parametrize("module", registry.MODULES)
+def test_each_format_took_the_steps(module: str) -> None:
+    assert (ROOT / "goldentrace/sources" / f"{module}.py").is_file()
+    assert (ROOT / "tests/sources/fixtures" / module / "expected.json").is_file()
+    texts = [path.read_text() for path in (ROOT / "tests/sources").glob("test_*.py")]
+    names = {module, *(source.name for source in registry._sources_of(module))}
+    assert any(re.search(rf"\b{name}\b", text) for text in texts for name in names)
