@@ -92,6 +92,9 @@ def detect(document: Document) -> Source:
         return matching[0]
     where = Where(document.name)
     if not matching:
+        archive = _archive(document.head.data)
+        if archive is not None:
+            raise InputError(f"a {archive} archive of none of the formats", where=where, next_step="unpack it first")
         names = ", ".join(source.name for source in sources())
         raise InputError("no known format", where=where, next_step=f"name it with --format NAME, one of {names}")
     names = " or ".join(source.name for source in matching)
@@ -133,6 +136,13 @@ def trace_name(trace: Trace) -> str:
     start = trace.start
     name = (start.attributes or {}).get("name")
     return name if isinstance(name, str) and name else (start.trace_id or "trace")
+
+
+def _archive(data: bytes) -> str | None:
+    """What kind of archive begins so: PKWARE's APPNOTE 4.3.7, POSIX ustar."""
+    if data.startswith(b"PK\x03\x04"):
+        return "zip"
+    return "tar" if data[257:262] == b"ustar" else None
 
 
 def _matching(head: Head) -> list[Source]:
