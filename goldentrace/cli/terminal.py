@@ -58,7 +58,7 @@ def columns(rows: Iterable[Sequence[str]], *, gap: str = "  ", width: int | None
                 widths.append(0)
             widths[number] = max(widths[number], len(cell))
     lines: list[str] = []
-    for row in safe:
+    for row in filter(None, safe):
         head = "".join(cell.ljust(widths[n]) + gap for n, cell in enumerate(row[:-1]))
         cells = row[-1:] if width is None else wrap(row[-1], max(width - len(head), _NARROWEST)) or [""]
         for number, cell in enumerate(cells):
