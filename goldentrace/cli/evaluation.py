@@ -113,8 +113,10 @@ def _predict(
 
 
 def _read(path: str) -> bytes:
+    from goldentrace.sources.bytestream import read_file
+
     try:
-        return Path(path).read_bytes()
+        return read_file(Path(path))
     except OSError as error:
         raise InputError(
             f"cannot be read: {(error.strerror or 'unknown error').lower()}",

@@ -10,9 +10,9 @@ import click
 from goldentrace.cli.options import option, output_options, project_options
 from goldentrace.cli.output import Output
 from goldentrace.cli.project import Project
-from goldentrace.errors import ConfigError, GoldentraceError, Where
+from goldentrace.errors import ConfigError, GoldentraceError, InputError, Where
 from goldentrace.exitcodes import CHANGED, NO_VERDICT, OK
-from goldentrace.sources.document import open_document
+from goldentrace.sources.bytestream import read_file
 from goldentrace.store.atomic import write_atomically
 from goldentrace.store.goldens import Formatted, format_golden
 from goldentrace.store.profiles import FOLDER, format_profile
@@ -107,8 +107,11 @@ class _Session:
 
     def read(self, path: Path) -> Formatted:
         shown = self.project.shown(path)
-        open_document(path)  # refuses what is no file, is empty or is too large
-        data = path.read_bytes()
+        try:
+            data = read_file(path)
+        except OSError as error:
+            reason = (error.strerror or "unknown error").lower()
+            raise InputError(f"cannot be read: {reason}", where=Where(shown), next_step="check the file") from None
         if path.suffix in PROFILE_SUFFIXES:
             canonical = format_profile(data, shown)
             return Formatted(shown, data, canonical)

@@ -1,6 +1,7 @@
 """`goldentrace import`: a foreign format to goldentrace/1."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -68,7 +69,7 @@ def _import(traces: Iterator[Trace], request: Request, output: Output) -> int:
     if request.is_list:
         return _list(traces, output)
     target = None if request.target in (None, "-") else Path(str(request.target))
-    if target is not None and (target.is_dir() or str(request.target).endswith("/")):
+    if target is not None and (os.path.isdir(target) or str(request.target).endswith("/")):  # noqa: PTH112 - as in fmt
         return _write_each(traces, target, output)
     first = next(traces)
     second = next(traces, None)

@@ -60,9 +60,10 @@ def read_known(path: str) -> "list[Acceptance]":
     from goldentrace.codec.yaml_document import read_yaml
     from goldentrace.errors import ConfigError, InputError, Where
     from goldentrace.rules.acceptance import read_entries
+    from goldentrace.sources.bytestream import read_file
 
     try:
-        data = Path(path).read_bytes()
+        data = read_file(Path(path))
     except OSError as error:
         raise InputError(
             f"cannot be read: {(error.strerror or 'unknown error').lower()}", where=Where(path),

@@ -18,6 +18,7 @@ from goldentrace.errors import ConfigError, Where
 from goldentrace.model.config import Limits, Scenario
 from goldentrace.model.pointer import escape
 from goldentrace.model.profile import Profile
+from goldentrace.sources.bytestream import read_file
 from goldentrace.store.layout import Layout
 from goldentrace.store.profiles import FOLDER, Profiles
 
@@ -208,7 +209,7 @@ def _here() -> Path:
 
 def _read(file: Path, *, is_needed: bool) -> bytes | None:
     try:
-        return file.read_bytes()
+        return read_file(file)
     except FileNotFoundError:
         if not is_needed:
             return None

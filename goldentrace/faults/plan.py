@@ -12,6 +12,7 @@ from goldentrace.codec.yaml_document import YamlDocument, read_yaml
 from goldentrace.errors import ConfigError, Where
 from goldentrace.faults.kinds import KINDS, Phase
 from goldentrace.model.event import Access
+from goldentrace.sources.bytestream import read_file
 
 AfterSteps: TypeAlias = Literal["error", "repeat", "ok"]
 SCHEMA_NAME: Final = "plan.schema.json"
@@ -136,8 +137,7 @@ def load_plan(path: Path, *, seed: int | None = None) -> Plan:
     Raises: ConfigError naming file, line and key.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_file(path, MAX_BYTES)
     except OSError as error:
         raise ConfigError(
             f"the fault plan cannot be read: {(error.strerror or 'unknown error').lower()}", where=Where(str(path)),

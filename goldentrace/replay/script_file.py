@@ -26,6 +26,7 @@ from goldentrace.replay.script import (
     ScriptedCall,
     ScriptTurn,
 )
+from goldentrace.sources.bytestream import read_file
 
 MAX_DELAY_MS: Final = 600_000
 MAX_REPEAT: Final = 100_000
@@ -52,7 +53,7 @@ _KIND_WORDS: Final[dict[type, str]] = {
 def read_script(path: str | Path) -> Script:
     """Return the script of a YAML file. Raises: ConfigError with file, line and key."""
     try:
-        data = Path(path).read_bytes()
+        data = read_file(Path(path))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(

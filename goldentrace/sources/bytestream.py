@@ -3,9 +3,13 @@
 The only module of the sources that opens files. Must not know what the bytes mean.
 """
 
+import errno
 import io
+import os
 import stat
 import sys
+import time
+import weakref
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +21,12 @@ STDIN: Final = "-"
 STDIN_NAME: Final = "<stdin>"
 SPOOL_BYTES: Final = 32 << 20
 BLOCK_BYTES: Final = 1 << 20
+MAX_FILE_BYTES: Final = 1 << 30
 ZSTD_STEP_BYTES: Final = 1 << 10
 """Compressed bytes taken at once: a block of 4 bytes may stand for 128 KiB (RFC 8878, 3.1.1.2), so this is 32 MiB."""
+
+PIPE_WAIT_S = 5.0
+"""How long somebody may take to begin to write to a named pipe: opening one that nobody writes to never ends."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _GZIP: Final = b"\x1f\x8b"
@@ -63,8 +71,57 @@ def file_opener(file: Path, max_bytes: int) -> Opener:
     if not stat.S_ISFIFO(status.st_mode):
         what = "is a directory" if stat.S_ISDIR(status.st_mode) else "is no regular file"
         raise InputError(what, where=Where(name), next_step="name a file, or - for standard input")
-    with guard(name, lambda: file.open("rb")) as stream:
+    with guard(name, lambda: open_pipe(file)) as stream:
         return spool(stream, name, max_bytes)
+
+
+def read_file(file: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Return what a file holds, or what is written to a pipe.
+
+    Raises: OSError with a reason to show, also for a device, for a pipe that nobody writes to, and beyond max_bytes.
+    """
+    try:
+        mode = file.stat().st_mode
+    except ValueError:
+        raise OSError(errno.EINVAL, "no file can have this name") from None
+    if stat.S_ISFIFO(mode):
+        stream: IO[bytes] = open_pipe(file)
+    elif stat.S_ISREG(mode):
+        stream = file.open("rb")
+    else:
+        raise OSError(errno.EINVAL, "it is a directory" if stat.S_ISDIR(mode) else "it is no regular file")
+    with stream:
+        data = stream.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes")
+    return data
+
+
+def open_pipe(file: Path) -> IO[bytes]:
+    """Return what is written to a named pipe. Raises: OSError where nobody begins to write within PIPE_WAIT_S."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        first = _first_bytes(descriptor)
+        os.set_blocking(descriptor, True)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return io.BufferedReader(_Pipe(first, descriptor), BLOCK_BYTES)
+
+
+def _first_bytes(descriptor: int) -> bytes:
+    """What stands in a pipe, none where somebody has it open and did not write yet."""
+    until = time.monotonic() + PIPE_WAIT_S
+    while True:
+        try:
+            first = os.read(descriptor, io.DEFAULT_BUFFER_SIZE)
+        except BlockingIOError:
+            return b""
+        if first:
+            return first
+        if time.monotonic() > until:
+            raise OSError(errno.ENXIO, "nobody writes to the pipe")
+        time.sleep(0.01)
 
 
 def stdin_opener(max_bytes: int) -> Opener:
@@ -88,6 +145,7 @@ def spool(stream: IO[bytes], name: str, max_bytes: int) -> Opener:
         copy.seek(0)
         return _View(copy)  # type: ignore[return-value]
 
+    weakref.finalize(reopen, copy.close)
     return reopen
 
 
@@ -133,6 +191,28 @@ def _open_zstd(raw: IO[bytes], name: str) -> IO[bytes]:
             "is compressed with zstd", where=Where(name), next_step="pip install goldentrace[zstd], or decompress it"
         ) from None
     return _Zstd(raw, zstandard)  # type: ignore[return-value]
+
+
+class _Pipe(io.RawIOBase):
+    """The first bytes of a pipe, then the rest of it."""
+
+    def __init__(self, first: bytes, descriptor: int) -> None:
+        self._first = first
+        self._rest = os.fdopen(descriptor, "rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._first:
+            return self._rest.readinto(buffer)
+        size = min(len(buffer), len(self._first))
+        buffer[:size], self._first = self._first[:size], self._first[size:]
+        return size
+
+    def close(self) -> None:
+        self._rest.close()
+        super().close()
 
 
 class _Zstd(io.RawIOBase):

@@ -17,7 +17,7 @@ from goldentrace.sources import bytestream
 from goldentrace.sources.bytestream import Opener, Progress, guard
 from goldentrace.sources.head import HEAD_BYTES, Head
 
-MAX_BYTES: Final = 1 << 30
+MAX_BYTES: Final = bytestream.MAX_FILE_BYTES
 MAX_LINE_BYTES: Final = 64 << 20
 """A line is decoded as a whole: this bounds the memory of one. Lines of some MB (images) occur in real sessions."""
 REPAIR: Final = "repair or export the file again"

@@ -5,22 +5,27 @@ A golden, a report or a configuration is either the old one or the new one, neve
 """
 
 import contextlib
+import errno
 import fcntl
-import json
 import os
-import secrets
-import socket
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from goldentrace.errors import InfrastructureError, Where
 
 NEW_FILE_MODE: Final = 0o666
 """Of a file that did not exist; the umask of the process is taken from it, as for any file a program makes."""
+
+
+PIPE_WAIT_S = 5.0
+"""How long somebody may take to begin to read from a named pipe."""
 
 
 def write_atomically(path: Path, data: bytes | Iterable[bytes]) -> None:
@@ -37,7 +42,7 @@ def write_atomically(path: Path, data: bytes | Iterable[bytes]) -> None:
     if _is_special(target):
         _write_through(target, blocks, path)
         return
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
     try:
         try:
             _write_new(temporary, blocks, _mode_of(target))
@@ -66,7 +71,7 @@ def _is_special(path: Path) -> bool:
 
 def _write_through(target: Path, blocks: Iterable[bytes], path: Path) -> None:
     try:
-        with target.open("wb", buffering=0) as file:
+        with os.fdopen(_open_special(target), "wb", buffering=0) as file:
             for block in blocks:
                 view = memoryview(block)
                 while view:
@@ -75,6 +80,23 @@ def _write_through(target: Path, blocks: Iterable[bytes], path: Path) -> None:
         raise InfrastructureError(
             f"cannot write: {error.strerror or error}", where=Where(str(path)), next_step="name an ordinary file"
         ) from error
+
+
+def _open_special(target: Path) -> int:
+    """Open a device or a pipe. A pipe that nobody reads would never open: it is waited for a while."""
+    until = time.monotonic() + PIPE_WAIT_S
+    while True:
+        try:
+            descriptor = os.open(target, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > until:
+                raise OSError(errno.ENXIO, "nobody reads from it") from None
+            time.sleep(0.01)
+        else:
+            os.set_blocking(descriptor, True)
+            return descriptor
 
 
 def _mode_of(path: Path) -> int | None:
@@ -143,11 +165,11 @@ def _acquire(path: Path, purpose: str) -> int:
             os.ftruncate(descriptor, 0)
             myself = {
                 "pid": os.getpid(),
-                "host": socket.gethostname(),
+                "host": os.uname().nodename,
                 "program": Path(sys.argv[0]).name,
                 "does": purpose,
             }
-            os.pwrite(descriptor, json.dumps(myself).encode() + b"\n", 0)
+            os.pwrite(descriptor, msgspec.json.encode(myself) + b"\n", 0)
         except BaseException:
             os.close(descriptor)
             raise
@@ -178,8 +200,8 @@ def is_file_at(descriptor: int, path: Path) -> bool:
 
 def _read_owner(descriptor: int) -> dict[str, Any]:
     try:
-        owner = json.loads(os.pread(descriptor, 4096, 0))
-    except (ValueError, OSError):
+        owner = msgspec.json.decode(os.pread(descriptor, 4096, 0))
+    except (msgspec.DecodeError, OSError):
         return {}
     return owner if isinstance(owner, dict) else {}
 
@@ -189,7 +211,7 @@ def _is_abandoned(owner: dict[str, Any]) -> bool:
     pid = owner.get("pid")
     if not isinstance(pid, int) or pid <= 0:
         return True
-    if owner.get("host") != socket.gethostname():
+    if owner.get("host") != os.uname().nodename:
         return False
     try:
         os.kill(pid, 0)
@@ -203,7 +225,7 @@ def _is_abandoned(owner: dict[str, Any]) -> bool:
 def _held(path: Path, owner: dict[str, Any]) -> InfrastructureError:
     pid, host = owner.get("pid"), owner.get("host")
     who = f"process {pid}" if isinstance(pid, int) else "another process"
-    if isinstance(host, str) and host.isprintable() and host != socket.gethostname():
+    if isinstance(host, str) and host.isprintable() and host != os.uname().nodename:
         who += f" on {host}"
     does = owner.get("does")
     return InfrastructureError(

@@ -23,6 +23,7 @@ from goldentrace.model.normal import NormalTrace
 from goldentrace.model.trace import Trace
 from goldentrace.normalize.pipeline import normalize
 from goldentrace.normalize.redact import Redactor
+from goldentrace.sources.bytestream import read_file
 from goldentrace.store.atomic import hold_lock, write_atomically
 from goldentrace.store.layout import Layout
 from goldentrace.store.profiles import LoadedProfile
@@ -101,7 +102,7 @@ def _old_golden(old: bytes | None, shown: str, loaded: LoadedProfile) -> tuple[N
 def read_bytes(path: Path, shown: str | None = None) -> bytes | None:
     """Return what a file holds, None where it is not there. Raises: InputError where it cannot be read."""
     try:
-        return path.read_bytes()
+        return read_file(path)
     except FileNotFoundError:
         return None
     except OSError as error:

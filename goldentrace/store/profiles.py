@@ -19,6 +19,7 @@ from goldentrace.codec.yaml_document import read_yaml, show_pointer
 from goldentrace.errors import ConfigError, NotComparableError, Where
 from goldentrace.model.normal import Header
 from goldentrace.model.profile import Profile
+from goldentrace.sources.bytestream import read_file
 from goldentrace.store.profile_check import check_profile, patterns_of
 
 FOLDER: Final = "normalizers"
@@ -122,7 +123,7 @@ class Profiles(msgspec.Struct):
         for folder in self._folders():
             file = folder / f"{name}.yaml"
             try:
-                return file.read_bytes(), self._shown(file)
+                return read_file(file), self._shown(file)
             except FileNotFoundError:
                 continue
             except OSError as error:
