@@ -12,7 +12,6 @@ is.
 
 import hashlib
 import hmac
-import json
 import math
 from typing import Any, Final, NoReturn
 
@@ -56,8 +55,10 @@ def decode(data: bytes | Raw | str, max_depth: int = MAX_DEPTH) -> Any:
     more than MAX_INTEGER_DIGITS digits. Invalid UTF-8 is a JsonError too.
     """
     value = _decoded(data)
-    is_suspect = type(value) in _CONTAINERS and may_be_deeper(bytes(data) if isinstance(data, Raw) else data, max_depth)
-    if is_suspect and is_deeper(value, max_depth):
+    if type(value) not in _CONTAINERS or len(data) <= 2 * max_depth:
+        return value
+    # the brackets of a Raw could only be counted in a copy
+    if (isinstance(data, Raw) or may_be_deeper(data, max_depth)) and is_deeper(value, max_depth):
         raise JsonError(TOO_DEEP)
     return value
 
@@ -96,6 +97,8 @@ def is_deeper(value: Any, max_depth: int = MAX_DEPTH) -> bool:
 
 
 def _decode_slowly(data: bytes | str) -> Any:
+    import json
+
     try:
         text = data if isinstance(data, str) else data.decode("utf-8")
         return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
@@ -165,6 +168,8 @@ def _why_not(error: TypeError | ValueError) -> str:
 
 def _encode_slowly(value: Any, *, is_sorted: bool) -> str:
     """The form of a value that holds a lone surrogate: as msgspec writes it, but strings escaped to ASCII."""
+    import json
+
     if isinstance(value, str):
         return json.dumps(value)
     if isinstance(value, dict):

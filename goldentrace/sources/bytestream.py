@@ -90,11 +90,15 @@ def read_file(file: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
         stream = file.open("rb")
     else:
         raise OSError(errno.EINVAL, "it is a directory" if stat.S_ISDIR(mode) else "it is no regular file")
+    blocks: list[bytes] = []
+    left = max_bytes
     with stream:
-        data = stream.read(max_bytes + 1)
-    if len(data) > max_bytes:
-        raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes")
-    return data
+        while block := stream.read(BLOCK_BYTES):
+            blocks.append(block)
+            left -= len(block)
+            if left < 0:
+                raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes")
+    return b"".join(blocks)
 
 
 def open_pipe(file: Path) -> IO[bytes]:
