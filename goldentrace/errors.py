@@ -3,11 +3,10 @@
 Imports nothing of ours. `cli/main.py` alone turns them into exit code 3; nothing below it prints or exits.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(NamedTuple):
     """A place in an input.
 
     path: as the user wrote it; line: 1-based, 0 as None: a document without lines; pointer: JSON Pointer style path

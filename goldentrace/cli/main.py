@@ -18,6 +18,17 @@ PROGRAM: Final = "goldentrace"
 DEBUG: Final = "GOLDENTRACE_DEBUG"
 
 
+def main() -> int:
+    """Run the command line of this process, which ends with it.
+
+    What stands in memory then is given back as a whole: the collector would look at all of it once more while the
+    interpreter ends, which cost a small diff 5 of its 66 ms.
+    """
+    code = run()
+    gc.freeze()
+    return code
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 2 or 3, never another.
 

@@ -7,7 +7,6 @@ are applied by whoever knows them (`overridden`). Texts are passed in; this modu
 import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -87,7 +86,7 @@ def read_config(yaml: tuple[bytes, str] | None = None, pyproject: tuple[bytes, s
         document.convert(Config, value=value, pointer=root)
         merged = _merged(merged, value)
         for pointer in _leaves(value, ""):
-            origins[pointer] = str(replace(document.where(root + pointer), pointer=None))
+            origins[pointer] = str(document.where(root + pointer)._replace(pointer=None))
     loaded = LoadedConfig(
         msgspec.convert(merged, Config),
         yaml[1] if yaml is not None else None,

@@ -10,7 +10,7 @@
 This module must not say what a difference means.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 from goldentrace.match.alignment import (
@@ -111,6 +111,8 @@ class _Aligning:
 
     def _indexes(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Places in the orders to operations, ascending by the golden's."""
+        if isinstance(self.golden_order, range) and isinstance(self.candidate_order, range):
+            return pairs
         return sorted((self.golden_order[g], self.candidate_order[c]) for g, c in pairs)
 
     def _extended_pairs(self, first: _Trial, left: list[Hashable], right: list[Hashable]) -> list[tuple[int, int]]:
@@ -158,8 +160,10 @@ class _Aligning:
         return found
 
 
-def _order(operations: list[Operation]) -> list[int]:
-    """The operations in their order, but those of each batch by agent, tool and key."""
+def _order(operations: list[Operation]) -> Sequence[int]:
+    """The operations in their order, but those of each batch by agent, tool and key; a range where there is none."""
+    if all(operation.batch is None for operation in operations):
+        return range(len(operations))
     order: list[int] = []
     start = 0
     for end in range(1, len(operations) + 1):

@@ -24,7 +24,8 @@ class PairKind(Enum):
     MOVED_OTHER_IDS = "moved, other ids"
 
 
-MOVES: Final = frozenset({PairKind.MOVED, PairKind.MOVED_OTHER_IDS})
+MOVED: Final = PairKind.MOVED
+OTHER_IDS: Final = PairKind.MOVED_OTHER_IDS
 
 
 class Alignment(msgspec.Struct):
@@ -38,7 +39,7 @@ class Alignment(msgspec.Struct):
 
     def settled(self) -> list[tuple[int, int]]:
         """Return the pairs that keep their order, ascending on both sides: the longest chain of those not moved."""
-        kept = sorted((g, c) for g, (c, kind) in self.pairs.items() if kind not in MOVES)
+        kept = sorted([(g, c) for g, (c, kind) in self.pairs.items() if kind is not MOVED and kind is not OTHER_IDS])
         if all(one[1] < other[1] for one, other in pairwise(kept)):
             return kept
         return _longest_chain(kept)

@@ -2,7 +2,8 @@
 moved with ids erased. In place means between the same two operations that are paired by then.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable
 from typing import Final, TypeAlias
 
 from goldentrace.match.alignment import Alignment, PairKind, erased, has_references, is_alike
@@ -37,17 +38,18 @@ class _Leftovers:
         taken = {c for c, _ in found.pairs.values()}
         self.removed = [n for n in range(len(golden.operations)) if n not in found.pairs]
         self.added = [n for n in range(len(candidate.operations)) if n not in taken]
-        self.golden_gap: list[int] = []
-        self.candidate_gap: list[int] = []
+        self.anchors: tuple[list[int], list[int]] = ([], [])
 
     def pair(self) -> None:
         self._pair_equal(PairKind.MOVED, lambda operation: operation.key)
+        paired = -1
         for kind, key in _IN_PLACE:
             if not self.removed or not self.added:
                 break
-            anchors = self.found.settled()
-            self.golden_gap = _gaps(len(self.golden.operations), [g for g, _ in anchors])
-            self.candidate_gap = _gaps(len(self.candidate.operations), [c for _, c in anchors])
+            if len(self.found.pairs) != paired:
+                paired = len(self.found.pairs)
+                settled = self.found.settled()
+                self.anchors = [g for g, _ in settled], [c for _, c in settled]
             self._pair_in_gaps(kind, key)
             self._pair_in_batches(kind, key)
         self._pair_equal(PairKind.MOVED_OTHER_IDS, erased)
@@ -81,10 +83,11 @@ class _Leftovers:
 
     def _pair_in_gaps(self, kind: PairKind, key: Key) -> None:
         """Between the same two paired operations, equal by `key`: most equal leaves first, then nearest position."""
+        golden, candidate = self.anchors
         self._pair_grouped(
             kind,
-            [((self.golden_gap[g], key(self.golden.operations[g])), g) for g in self.removed],
-            [((self.candidate_gap[c], key(self.candidate.operations[c])), c) for c in self.added],
+            [((bisect_left(golden, g), key(self.golden.operations[g])), g) for g in self.removed],
+            [((bisect_left(candidate, c), key(self.candidate.operations[c])), c) for c in self.added],
         )
 
     def _pair_in_batches(self, kind: PairKind, key: Key) -> None:
@@ -155,14 +158,3 @@ _IN_PLACE: Final[tuple[tuple[PairKind, Key], ...]] = (
     (PairKind.TOOL, lambda operation: operation.agent),
 )
 """What pairs operations at the same place, in this order."""
-
-
-def _gaps(count: int, anchors: Sequence[int]) -> list[int]:
-    """For each operation, how many anchors stand before it."""
-    gaps: list[int] = []
-    passed = 0
-    for n in range(count):
-        gaps.append(passed)
-        if passed < len(anchors) and anchors[passed] == n:
-            passed += 1
-    return gaps

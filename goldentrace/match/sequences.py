@@ -1,14 +1,16 @@
 """The fewest inserts and deletes between two sequences of keys.
 
-Equal sequences are done at once; common ends are trimmed; the rest is rapidfuzz's bit-parallel LCS while N*M allows
-it, and a far aligner that the caller passes in (git's) beyond. No unique anchors and no difflib: both turn one edit of
-a loop into many. Without a far aligner the result is made of windows and marked approximate. This module must not know
-what a key is.
+Equal sequences are done at once; common ends are trimmed; a short rest is done by the textbook's table, for which
+nothing is imported; a longer one by rapidfuzz's bit-parallel LCS while N*M allows it, and by a far aligner that the
+caller passes in (git's) beyond. No unique anchors and no difflib: both turn one edit of a loop into many. Without a far
+aligner the result is made of windows and marked approximate. This module must not know what a key is.
 """
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final, TypeAlias
 
+SHORT_CELLS: Final = 4_096
+"""N*M up to which the table is filled: less work than importing rapidfuzz."""
 MAX_CELLS: Final = 2_000_000_000
 """N*M up to which the bit-parallel alignment runs: its bits take N*M/8 bytes, 250 MB here."""
 WINDOW: Final = 40_000
@@ -49,10 +51,35 @@ def _as_ints(golden: Sequence[Hashable], candidate: Sequence[Hashable]) -> tuple
 def _align_ints(left: list[int], right: list[int], far: FarAligner | None) -> tuple[Pairs, bool]:
     if not left or not right or not set(left) & set(right):
         return [], True
+    if len(left) * len(right) <= SHORT_CELLS:
+        return _short(left, right), True
     if len(left) * len(right) <= MAX_CELLS:
         return _indel(left, right), True
     found = far(left, right) if far is not None else None
     return found if found is not None else (_windows(left, right), False)
+
+
+def _short(left: list[int], right: list[int]) -> Pairs:
+    """The longest common subsequence by the table of the lengths that the rests of both sides have."""
+    rests = [[0] * (len(right) + 1)]
+    for key in reversed(left):
+        below = rests[-1]
+        row = [0] * (len(right) + 1)
+        for c in range(len(right) - 1, -1, -1):
+            row[c] = below[c + 1] + 1 if key == right[c] else max(below[c], row[c + 1])
+        rests.append(row)
+    rests.reverse()
+    pairs: Pairs = []
+    g = c = 0
+    while g < len(left) and c < len(right):
+        if left[g] == right[c]:
+            pairs.append((g, c))
+            g, c = g + 1, c + 1
+        elif rests[g + 1][c] >= rests[g][c + 1]:
+            g += 1
+        else:
+            c += 1
+    return pairs
 
 
 def _indel(left: Sequence[int], right: Sequence[int]) -> Pairs:

@@ -61,8 +61,9 @@ class ArgumentWriter:
         """Flatten an attempt's arguments once: to what is written, where that is certain, else to leaves (returned)."""
         call = attempt.call
         is_cachable = self.cache.is_used and call.idempotency_key is None and call.args_raw is None
-        name = (call.tool_name if call.tool_name in self.profile.tools else "", bytes(call.args))
+        name: tuple[str, bytes] | None = None
         if is_cachable:
+            name = (call.tool_name if call.tool_name in self.profile.tools else "", bytes(call.args))
             attempt.plain = self.cache.plain.get(name)
             if attempt.plain is not None:
                 return None
@@ -71,7 +72,7 @@ class ArgumentWriter:
             self.flats[attempt.call_index] = flat
             return flat
         attempt.plain = (flat.leaves, _hash_of(flat.leaves))  # type: ignore[assignment]
-        if is_cachable:
+        if name is not None:
             self.cache.plain[name] = attempt.plain  # type: ignore[assignment]
         return None
 

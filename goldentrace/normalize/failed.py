@@ -64,17 +64,15 @@ class FailedCalls:
     def __init__(self, likeness: Likeness) -> None:
         self._likeness = likeness
         self._count = 0
-        self._entries: dict[int, _Entry] = {}
+        self.entries: dict[int, _Entry] = {}
+        """By identity of the operation; empty where no call failed, which is all that most calls need to know."""
         self._of_tool: dict[tuple[str, str], _Shapes] = {}
         self._holding: dict[str, dict[int, _Entry]] = {}
         self._by_closer: dict[int, tuple[Group | None, dict[Place, dict[int, _Entry]]]] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._entries)
-
     def clear(self) -> None:
         """Forget them all: the user spoke."""
-        self._entries.clear()
+        self.entries.clear()
         self._of_tool.clear()
         self._holding.clear()
         self._by_closer.clear()
@@ -82,14 +80,14 @@ class FailedCalls:
     def add(self, group: "Group") -> None:
         """Take in an operation whose last attempt failed."""
         self._count += 1
-        entry = self._entries[id(group)] = _Entry(group, self._count)
+        entry = self.entries[id(group)] = _Entry(group, self._count)
         shapes = self._of_tool.setdefault((entry.call.tool_name, entry.call.agent), _Shapes())
         shapes.waiting[entry.number] = entry
         self._file(entry, group.closer)
 
     def discard(self, group: "Group") -> None:
         """Forget one: its next attempt began."""
-        entry = self._entries.get(id(group))
+        entry = self.entries.get(id(group))
         if entry is not None:
             number = _number(group.closer)
             _, places = self._by_closer[number]
@@ -145,7 +143,7 @@ class FailedCalls:
         places.setdefault(entry.place, {})[entry.number] = entry
 
     def _drop(self, entry: _Entry) -> None:
-        del self._entries[id(entry.group)]
+        del self.entries[id(entry.group)]
         shapes = self._of_tool[entry.call.tool_name, entry.call.agent]
         if shapes.waiting.pop(entry.number, None) is None:
             self._unkey(shapes, entry)

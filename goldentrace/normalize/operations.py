@@ -51,7 +51,8 @@ class Group:
         self.turn = turn
         self.steps: list[Try | tuple[Decision | Approval, int]] = [first]
         self.parent: Group | None = None
-        self.children: list[list[Group]] = []
+        self.children: list[list[Group]] | None = None
+        """The units that ran within it; None for most."""
         self.label = ""
         self.closer: Group | None = None
         """The first call of a later batch, which ends the series of attempts."""
@@ -124,7 +125,7 @@ class _Grouping:
 
     def add_call(self, call: ToolCall, index: int) -> None:
         attempt = Try(call, index)
-        found = self.joined(call, index) if self.failed or call.op_id is not None else None
+        found = self.joined(call, index) if self.failed.entries or call.op_id is not None else None
         if found is None:
             turn = call.turn if call.turn is not None else self.turn
             found = Group(attempt, turn)
@@ -133,7 +134,7 @@ class _Grouping:
                 self.out.has_turns = True
             if call.parent is not None:
                 found.parent = self.by_call.get(call.parent)
-            if self.failed:
+            if self.failed.entries:
                 self.failed.close(found)
             self.by_operation[call.op_id if call.op_id is not None else call.call_id] = found
         else:
@@ -225,5 +226,8 @@ def _find_batches(grouped: Grouped) -> None:
         units.append(unit)
     grouped.units = [unit for unit in units if unit[0].parent is None]
     for unit in units:
-        if unit[0].parent is not None:
-            unit[0].parent.children.append(unit)
+        parent = unit[0].parent
+        if parent is not None:
+            if parent.children is None:
+                parent.children = []
+            parent.children.append(unit)

@@ -161,10 +161,12 @@ class _Normalization:
             turn, batch = self._place(unit)
             for member in unit:
                 self._name_operation(member, number, turn, batch)
-            for member in unit:
-                self._take_results(member)
+            if self.wanted:
+                for member in unit:
+                    self._take_results(member)
             for member in reversed(unit):
-                waiting.extend(reversed(member.children))
+                if member.children:
+                    waiting.extend(reversed(member.children))
 
     def _tentative_key(self, member: Group) -> tuple[str, str, str, list[str]]:
         """Exact twins are told apart by how they ended: the first of them is the one that later ids are named by."""
@@ -279,8 +281,6 @@ class _Normalization:
             if not raw:
                 if result.status == "ok":
                     self.provenance.is_blind = True
-                continue
-            if not self.wanted:
                 continue
             wanted = {value for value in id_values(raw) & self.wanted if not self.provenance.is_known(value)}
             if self.reader.ids.has_keys or any(folder in raw for folder in self._folders):

@@ -58,9 +58,6 @@ class Provenance:
     def is_known(self, value: str) -> bool:
         return value in self._known
 
-    def is_literal(self, value: str) -> bool:
-        return value in self._literals
-
     def name(self, token: Token, pointer: str, new: NewIds) -> Reference | None:
         """Return the placeholder of an id in arguments; None where it is an ordinary value."""
         if token.value in self._literals:

@@ -31,25 +31,25 @@ class _Shape(NamedTuple):
 
     name: str
     marks: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: str
     is_folded: bool = False
 
     def find(self, text: str, start: int) -> "tuple[int, re.Match[str], _Shape] | None":
         """Return the first match from a place on, behind where it begins."""
-        match = self.pattern.search(text, start)
+        match = re.compile(self.pattern).search(text, start)  # compiled when first needed, and kept by `re`
         return None if match is None else (match.start(), match, self)
 
 
 def _key(marks: str, pattern: str) -> _Shape:
     """The shape of a key that a provider issues; nothing of its alphabet stands before it."""
-    return _Shape("provider-key", tuple(marks.split()), re.compile(rf"(?<![A-Za-z0-9]){pattern}"))
+    return _Shape("provider-key", tuple(marks.split()), rf"(?<![A-Za-z0-9]){pattern}")
 
 
 _SHAPES: Final = (
     _Shape(
         "private-key",
         ("-----BEGIN",),
-        re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)"),
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)",
     ),
     _key("sk-", r"sk-[A-Za-z0-9_-]{20,}"),
     _key("_live_ _test_", r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
@@ -66,22 +66,22 @@ _SHAPES: Final = (
     _Shape(
         "jwt",
         ("eyJ",),
-        re.compile(r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*"),
+        r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*",
     ),
     _Shape(
         "bearer",
         ("bearer", "basic"),
-        re.compile(r"(?ai:\b(?:bearer|basic))\s+(?P<secret>(?=[A-Za-z._~+/-]*[0-9=])[A-Za-z0-9._~+/-]{16,}=*)"),
+        r"(?ai:\b(?:bearer|basic))\s+(?P<secret>(?=[A-Za-z._~+/-]*[0-9=])[A-Za-z0-9._~+/-]{16,}=*)",
         is_folded=True,
     ),
-    _Shape("cookie", ("cookie",), re.compile(r"(?ai:\b(?:set-)?cookie):\s*(?P<secret>[^\r\n\"]+)"), is_folded=True),
+    _Shape("cookie", ("cookie",), r"(?ai:\b(?:set-)?cookie):\s*(?P<secret>[^\r\n\"]+)", is_folded=True),
     _Shape(
         "auth-header",
         ("authorization", "api-key"),
-        re.compile(r"(?ai:\b(?:authorization|x-api-key|api-key)):\s*(?P<secret>[^\s\"]{8,}(?: [^\s\"]{8,})?)"),
+        r"(?ai:\b(?:authorization|x-api-key|api-key)):\s*(?P<secret>[^\s\"]{8,}(?: [^\s\"]{8,})?)",
         is_folded=True,
     ),
-    _Shape("url-password", ("://",), re.compile(r"(?<=://)[^/\s:@\"]*:(?P<secret>[^/\s@\"]+)(?=@)")),
+    _Shape("url-password", ("://",), r"(?<=://)[^/\s:@\"]*:(?P<secret>[^/\s@\"]+)(?=@)"),
 )
 
 _SECRET_KEYS: Final = frozenset(

@@ -1,7 +1,8 @@
 r"""Trace text is hostile to whatever shows it: one sanitiser per sink, so that no renderer invents its own.
 
 What a sink would act upon becomes a visible escape (`\x1b`, `\u202e`) or the sink's own quoting; everything else stays
-as it is, `<secret:1>` included. This module must not shorten or redact anything.
+as it is, `<secret:1>` included. Patterns are texts that `re` compiles when they are first used: most reports need none.
+This module must not shorten or redact anything.
 """
 
 import re
@@ -17,9 +18,9 @@ _UNSAFE: Final = (
 joiners U+200C and U+200D stay: scripts and emoji need them."""
 
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_LOG_COMMAND: Final = re.compile(r"##(?=[^\s\[\]]*\[)")
+_LOG_COMMAND: Final = r"##(?=[^\s\[\]]*\[)"
 """`##[error]`, `##vso[…]`, `##teamcity[…]`: what runners of CI services carry out wherever in a line it stands."""
-_LINE_COMMAND: Final = re.compile(r"^(\s*):(?=:)")
+_LINE_COMMAND: Final = r"^(\s*):(?=:)"
 """GitHub's runner carries out lines that begin with `::`, white space before it ignored."""
 
 
@@ -28,8 +29,8 @@ def terminal(text: str) -> str:
     no runner takes it for a command. Idempotent."""
     safe = text if text.isascii() and text.isprintable() else re.sub(_UNSAFE, _escape, text)
     if "##" in safe:
-        safe = _LOG_COMMAND.sub(r"\\x23#", safe)
-    return _LINE_COMMAND.sub(r"\1\\x3a", safe) if safe.lstrip()[:2] == "::" else safe
+        safe = re.sub(_LOG_COMMAND, r"\\x23#", safe)
+    return re.sub(_LINE_COMMAND, r"\1\\x3a", safe) if safe.lstrip()[:2] == "::" else safe
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -53,7 +54,7 @@ def github_property(text: str) -> str:
     return github_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-_MARKDOWN: Final = re.compile(r"[\\`*_{}\[\]()<>#+!|~$&@:.-]")
+_MARKDOWN: Final = r"[\\`*_{}\[\]()<>#+!|~$&@:.-]"
 """What starts markup, HTML, an entity, a mention, an automatic link or a formula in GitHub's or GitLab's Markdown."""
 
 
@@ -63,7 +64,7 @@ def markdown(text: str) -> str:
     Entities rather than backslashes: a backslash neither stops a mention nor an automatic link.
     """
     safe = re.sub(_UNSAFE, _escape, text)
-    return _MARKDOWN.sub(lambda match: f"&#{ord(match[0])};", safe)
+    return re.sub(_MARKDOWN, lambda match: f"&#{ord(match[0])};", safe)
 
 
 def markdown_block(text: str) -> str:
@@ -74,7 +75,7 @@ def markdown_block(text: str) -> str:
     return f"{fence}diff\n{lines}\n{fence}"
 
 
-_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\ufdd0-\ufdef]")
+_NOT_XML: Final = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\ufdd0-\ufdef]"
 """Outside the characters of XML 1.0 (section 2.2), and the non-characters that it discourages."""
 _KEPT_BY_XML: Final = {"\t", "\n", "\r"}
 
@@ -85,8 +86,7 @@ def xml(text: str) -> str:
     Characters that XML has no form for, and those that turn text around, become visible escapes; the rest is quoted.
     White space other than the blank is written as a reference, so that attributes keep it.
     """
-    safe = _NOT_XML.sub(
-        _escape, re.sub(_UNSAFE, lambda match: match[0] if match[0] in _KEPT_BY_XML else _escape(match), text)
-    )
+    shown = re.sub(_UNSAFE, lambda match: match[0] if match[0] in _KEPT_BY_XML else _escape(match), text)
+    safe = re.sub(_NOT_XML, _escape, shown)
     safe = safe.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     return safe.replace("\t", "&#9;").replace("\n", "&#10;").replace("\r", "&#13;")

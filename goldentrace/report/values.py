@@ -3,7 +3,6 @@
 Values reach this room redacted; nothing here may look behind a digest or a placeholder.
 """
 
-import json
 import re
 from typing import Any, Final
 
@@ -33,6 +32,8 @@ def shown(value: Any) -> str:
 
 def as_json(value: Any) -> str:
     """Return compact JSON, letters as they are, control characters escaped."""
+    import json
+
     try:
         return json.dumps(value, ensure_ascii=False, separators=(", ", ": "), default=str)
     except ValueError:  # an integer of more digits than Python prints

@@ -47,7 +47,7 @@ def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
     metadata = Parser().parsestr(wheel.read(f"{info}/METADATA").decode())
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
-    assert "goldentrace = goldentrace.cli.main:run" in wheel.read(f"{info}/entry_points.txt").decode()
+    assert "goldentrace = goldentrace.cli.main:main" in wheel.read(f"{info}/entry_points.txt").decode()
     assert f"{info}/licenses/LICENSE" in wheel.namelist()
 
 

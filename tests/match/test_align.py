@@ -166,6 +166,7 @@ def test_a_call_that_ended_otherwise_is_told_from_its_twin() -> None:
 def test_a_far_aligner_marks_what_it_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     from goldentrace.match import sequences
 
+    monkeypatch.setattr(sequences, "SHORT_CELLS", 0)
     monkeypatch.setattr(sequences, "MAX_CELLS", 1)
     one, other = normal(calls(("a", 1), ("b", 1), ("c", 1)).end()), normal(calls(("b", 1), ("d", 1), ("a", 1)).end())
 

@@ -55,6 +55,7 @@ def test_keys_may_be_anything_that_can_be_hashed() -> None:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sequences of eight are far, windows are four wide."""
+    monkeypatch.setattr(sequences, "SHORT_CELLS", 0)
     monkeypatch.setattr(sequences, "MAX_CELLS", 20)
     monkeypatch.setattr(sequences, "WINDOW", 4)
 

@@ -51,8 +51,9 @@ class Plain:
         self.given = given_ids(trace)
         self.failed: list[Group] = []
 
-    def __bool__(self) -> bool:
-        return bool(self.failed)
+    @property
+    def entries(self) -> list[Group]:
+        return self.failed
 
     def clear(self) -> None:
         self.failed.clear()

@@ -193,7 +193,7 @@ def test_marks_are_the_literals_that_a_secret_needs() -> None:
 
 
 _ALTERNATION = re.compile(
-    "|".join(f"(?P<s{n}>{shape.pattern.pattern.replace('?P<secret>', '')})" for n, shape in enumerate(_SHAPES))
+    "|".join(f"(?P<s{n}>{shape.pattern.replace('?P<secret>', '')})" for n, shape in enumerate(_SHAPES))
 )
 _PARTS = (
     "sk-", "a1" * 10, "_live_", "sk_", "ghp_", "b2" * 16, "AKIA", "A1" * 8, "eyJ", ".", "-----BEGIN ", "PRIVATE KEY-----",
