@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from langgraph_pair import make_langgraph
-from openai_agents_pair import make_openai_agents
+from openai_agents_pair import make_openai_agents, make_openai_agents_chat
 from pydantic_ai_pair import make_pydantic_ai
 
 MAKERS: dict[str, Callable[[Path], Coroutine[Any, Any, None]]] = {
     "pydantic_ai": make_pydantic_ai,
     "openai_agents": make_openai_agents,
+    "openai_agents_chat": make_openai_agents_chat,
     "langgraph": make_langgraph,
 }
 
