@@ -4,10 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,6 +26,30 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")
+
+
+def is_lack(reason: str) -> bool:
+    """Is a test skipped for want of a library or program, where all of them are to be there? In CI a skip hides a fault of
+    the set-up: it fails there."""
+    return bool(os.environ.get("CI")) and ("is not installed" in reason or "could not import" in reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail the test that lacks something in CI."""
+    return _failed_where_lacking((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Fail the module that lacks something in CI."""
+    return _failed_where_lacking((yield))
+
+
+def _failed_where_lacking(report: Any) -> Any:
+    if report.outcome == "skipped" and isinstance(report.longrepr, tuple) and is_lack(report.longrepr[2]):
+        report.outcome, report.longrepr = "failed", f"{report.longrepr[2]}; in CI nothing may be missing"
+    return report
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,27 @@ def test_a_corpus_that_is_not_there_fails(tmp_path: Path) -> None:
     assert "which is no folder" in said
 
 
+LACKS = {
+    "a module": "import pytest\nx = pytest.importorskip('no_such_library')\ndef test_it(): pass",
+    "a library": "import pytest\ndef test_it(): pytest.importorskip('no_such', reason='no_such is not installed')",
+    "a program": "import pytest\n@pytest.mark.skipif(True, reason='node is not installed')\ndef test_it(): pass",
+}
+
+
+@pytest.mark.parametrize("what", LACKS)
+def test_what_is_missing_skips_at_home_and_fails_in_ci(tmp_path: Path, what: str) -> None:
+    at_home = outcome(tmp_path, LACKS[what], CI="")
+    assert "1 skipped" in at_home
+    in_ci = outcome(tmp_path, LACKS[what], CI="true")
+    assert "skipped" not in in_ci.rpartition("\n=")[2]
+    assert "in CI nothing may be missing" in in_ci
+    assert "1 failed" in in_ci or "1 error" in in_ci
+
+
+def test_other_skips_stay_skips_in_ci(tmp_path: Path) -> None:
+    assert "1 skipped" in outcome(tmp_path, USES_CORPUS, CI="true")
+
+
 @pytest.fixture
 def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a program that stands where the installed `goldentrace` would, and says what it was given."""

@@ -67,9 +67,18 @@ def markdown(text: str) -> str:
     return re.sub(_MARKDOWN, lambda match: f"&#{ord(match[0])};", safe)
 
 
+_ACTIVE_HTML: Final = (
+    r"<(?=/?(?:script|style|iframe|object|embed|link|meta|base|form|svg|math|img|video|audio|body|html|template|textarea)"
+    r"(?![\w#:.-]))"
+)
+"""Where an element begins that does something in a page. A fence makes it text, but not to whoever shows the page
+without reading the fences; a placeholder (`<img#1/id>`) is none."""
+
+
 def markdown_block(text: str) -> str:
     """Return text as a fenced block of Markdown, with a fence longer than any run of backticks in it."""
     lines = "\n".join(re.sub(_UNSAFE, _escape, line) for line in text.split("\n"))
+    lines = re.sub(_ACTIVE_HTML, r"\\x3c", lines, flags=re.IGNORECASE)
     longest = max((len(run) for run in re.findall(r"`+", lines)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}diff\n{lines}\n{fence}"

@@ -85,3 +85,15 @@ def test_xml_is_well_formed_and_keeps_what_it_can(text: str) -> None:
     assert root.get("b") == root.text or not text
     if text.isprintable():
         assert (root.text or "") == text
+
+
+@pytest.mark.parametrize("text", ["<script>", "</SCRIPT>", "<img src=x onerror=y>", "<svg/onload=z>", "<iframe\n"])
+def test_an_element_in_a_block_begins_nothing_where_fences_are_not_read(text: str) -> None:
+    assert text.split("\n")[0].lower() not in markdown_block(f"+ {text}").lower()
+
+
+@pytest.mark.parametrize(
+    "text", ["<img#1/id>", "<new:uuid>", "<secret:1>", "<now>", "a < b", "<base:1>", "<link.args/id>"]
+)
+def test_a_placeholder_in_a_block_stays_as_it_is(text: str) -> None:
+    assert text in markdown_block(text)
