@@ -90,7 +90,8 @@ def _decode_all(body: bytes) -> list[AnyEvent] | None:
         return None
     if len(events) != body.count(b"\n"):  # a blank line is no event, and shifts the others
         return None
-    return None if may_be_deeper(body) and any(map(_is_too_deep, BytesIO(body))) else events
+    long_rows = [row for row in BytesIO(body) if len(row) > 2 * MAX_DEPTH]  # each level opens and closes
+    return None if any(map(_is_too_deep, long_rows)) else events
 
 
 def _is_too_deep(row: bytes, max_depth: int = MAX_DEPTH) -> bool:

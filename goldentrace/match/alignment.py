@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Hashable
 from enum import Enum
-from itertools import pairwise
+from operator import lt
 from typing import Final
 
 import msgspec
@@ -33,14 +33,23 @@ class Alignment(msgspec.Struct):
 
     pairs: dict[int, tuple[int, PairKind]] = msgspec.field(default_factory=dict)
     is_exact: bool = True
+    _settled: list[tuple[int, int]] | None = None
 
     def put(self, golden: int, candidate: int, kind: PairKind) -> None:
+        """Pair two operations."""
         self.pairs[golden] = (candidate, kind)
+        self._settled = None
 
     def settled(self) -> list[tuple[int, int]]:
         """Return the pairs that keep their order, ascending on both sides: the longest chain of those not moved."""
+        if self._settled is None:
+            self._settled = self._chain()
+        return self._settled
+
+    def _chain(self) -> list[tuple[int, int]]:
         kept = sorted([(g, c) for g, (c, kind) in self.pairs.items() if kind is not MOVED and kind is not OTHER_IDS])
-        if all(one[1] < other[1] for one, other in pairwise(kept)):
+        candidates = [c for _, c in kept]
+        if all(map(lt, candidates, candidates[1:])):
             return kept
         return _longest_chain(kept)
 
