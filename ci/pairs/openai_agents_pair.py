@@ -1,5 +1,7 @@
-"""Two runs of the OpenAI Agents SDK, one with each of its models, since they write other spans: what its trace processors
-get, and the items of `to_input_list()`."""
+"""Two runs of the OpenAI Agents SDK, one with each of its models, since they write other spans.
+
+Kept are what its trace processors get and the items of `to_input_list()`.
+"""
 
 import json
 from collections.abc import Callable

@@ -30,7 +30,23 @@ _CALL_KEYS: Final = frozenset({
 
 
 def items(item: Message) -> list[Item]:
-    """Return what one item means. Raises: ValueError never; an item of no known type is a remark."""
+    """Return what one item means. Raises: ValueError never; an item of no known type is a remark.
+
+    The Agents SDK notes in `provider_data` of which response of which model an item is, where the API is another one.
+    """
+    found = _items(item)
+    about = as_object(item.get("provider_data"))
+    response_id = as_text(about.get("response_id"))
+    if response_id is None or not any(isinstance(each, Called) or _is_said(each) for each in found):
+        return found
+    return [Turn(as_text(about.get("model")), extra={"response_id": response_id}, response_id=response_id), *found]
+
+
+def _is_said(item: Item) -> bool:
+    return isinstance(item, Said) and item.role == "assistant"
+
+
+def _items(item: Message) -> list[Item]:
     kind = item.get("type", "message")
     if kind == "message":
         return _message(item)

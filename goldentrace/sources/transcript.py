@@ -22,7 +22,8 @@ CONTEXT_REASONS: Final = frozenset({"model_context_window_exceeded", "context_le
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One response of the model begins. input_call_ids: as in ModelTurn, where the request is known."""
+    """One response of the model begins. input_call_ids: as in ModelTurn, where the request is known; response_id: of
+    the response, where each of its items names it: all of them together are one turn."""
 
     model: str | None = None
     finish_reason: str | None = None
@@ -30,6 +31,7 @@ class Turn:
     input_call_ids: list[str] | None = None
     ts: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    response_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,9 @@ class Transcript:
         return "final_answer" if self._has_spoken and not self._pending else "unknown"
 
     def _open_turn(self, turn: Turn, line: int | None) -> None:
+        is_same = turn.response_id is not None and self._last is not None and self._last.response_id == turn.response_id
+        if is_same and self._is_turn_open:
+            return
         self.builder.turn(
             model=turn.model, finish_reason=turn.finish_reason, usage=turn.usage, ts=turn.ts, extra=turn.extra,
             input_call_ids=turn.input_call_ids, line=line,

@@ -47,6 +47,14 @@ def test_an_output_that_python_wrote_with_str_is_its_value() -> None:
     assert [value for _, _, value in results(read_one(items))] == [{"paid": True}, *outputs[1:]]
 
 
+def test_items_that_name_one_response_are_one_turn_of_its_model() -> None:
+    first, second = ({"provider_data": {"model": "m-1", "response_id": f"r{n}"}} for n in (1, 2))
+    items = [call("a", **first), call("b", **first), output("a"), output("b"), text("done") | second, text("and more") | second]
+    trace = read_one(items)
+    assert [(turn.model, (turn.extra or {})["response_id"]) for turn in turns(trace)] == [("m-1", "r1"), ("m-1", "r2")]
+    assert coverage_table(trace).batches == 1
+
+
 def test_reasoning_is_dropped_and_opens_no_turn() -> None:
     hidden = {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "SECRET"}], "encrypted_content": "SECRET"}
     trace = read_one([USER, hidden, call("c1"), output("c1"), hidden, text("done")])

@@ -20,6 +20,7 @@ from goldentrace.sources.registry import read_traces
 FOLDER = Path(__file__).parent / "pairs"
 PAIRS: list[dict[str, Any]] = yaml.safe_load((FOLDER / "lacks.yaml").read_text())
 FORMATS = {
+    "openai_agents_chat/input_list.json": "openai-responses", "openai_agents_chat/trace.jsonl": "openai-agents",
     "langgraph/messages.json": "langchain", "langgraph/runs.jsonl": "langsmith", "openai_agents/input_list.json": "openai-responses",
     "openai_agents/trace.jsonl": "openai-agents", "pydantic_ai/console.txt": "otel-genai", "pydantic_ai/messages.json": "pydantic-ai",
     "pydantic_ai/otlp.jsonl": "otel-genai",
