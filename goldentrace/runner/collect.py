@@ -27,10 +27,22 @@ from goldentrace.model.trace import Note, Trace
 from goldentrace.runner.job import Breach, Job
 from goldentrace.runner.log_tail import last_lines
 from goldentrace.runner.metering import TraceMeter
+from goldentrace.sources.bytestream import read_file
 from goldentrace.store.claim import shard_paths
 from goldentrace.store.clock import Moment, format_time
 from goldentrace.store.reader_notes import reader_notes, unknown_types
 from goldentrace.store.storage import Storage
+
+
+def _read(path: Path, shown: str) -> bytes:
+    """What a process of the run wrote; an agent may put anything in the place of its trace."""
+    try:
+        return read_file(path)
+    except OSError as error:
+        raise InfrastructureError(
+            f"the trace of the run cannot be read: {error.strerror or error}", where=Where(shown),
+            next_step="the command must append to the file that is there, and leave it there",
+        ) from error  # fmt: skip
 
 
 def read_run(file: Path, shown: str) -> tuple[Trace, str | None]:
@@ -42,7 +54,7 @@ def read_run(file: Path, shown: str) -> tuple[Trace, str | None]:
     traces: list[Trace] = []
     lacking: list[str] = []
     for path in shard_paths(file):
-        data = path.read_bytes()
+        data = _read(path, shown)
         if not data:
             if path != file:  # its process was ended before its first line, or could not write it
                 lacking.append(f"{shown}{path.name.removeprefix(file.name)}: a process of the run wrote nothing")

@@ -3,8 +3,10 @@
 The one message, nothing written, and nothing that waits for ever: a named pipe that nobody writes to is told so.
 """
 
+import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -353,3 +355,17 @@ def test_a_run_that_is_killed_while_it_writes_leaves_the_old_golden_or_the_new_o
     assert seen <= {old, new}
     assert here("diff", "goldens/x.jsonl", "new.jsonl").code in (0, 2)  # and no lock is left that holds the next one
     assert here("record", "x", "--from", "new.jsonl").code == 0
+
+
+@pytest.mark.parametrize("put_there", ["os.mkfifo(t)", "os.mkdir(t)", "os.symlink(t, t)", "os.symlink('/dev/zero', t)"])
+def test_an_agent_that_puts_something_else_in_the_place_of_its_trace(tmp_path: Path, here: Cli, put_there: str) -> None:
+    code = f"import os; t = os.environ['GOLDENTRACE_TRACE']; os.remove(t); {put_there}"
+    command = json.dumps([sys.executable, "-c", code])
+    (tmp_path / "goldentrace.yaml").write_text(f"scenarios: {{a: {{command: {command}}}}}\n")
+    for verb in ("run", "record", "check"):
+        done = here(verb, "a")
+        assert done.code == 3, (verb, done.stdout)
+        assert "internal error" not in done.stdout + done.stderr
+        assert ".goldentrace/runs/a.jsonl" in done.stdout + done.stderr
+        assert not (tmp_path / "goldens").exists()
+        shutil.rmtree(tmp_path / ".goldentrace")
