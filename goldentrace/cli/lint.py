@@ -18,7 +18,7 @@ from goldentrace.model.profile import Severity
 from goldentrace.model.report import Report, TraceReport
 from goldentrace.sources.registry import trace_name
 from goldentrace.store.reader_notes import reader_notes
-from goldentrace.store.sides import Reading, Side, normal_of, read_side
+from goldentrace.store.sides import Reading, Side, no_bar, normal_of, read_side
 
 if TYPE_CHECKING:
     from goldentrace.rules.acceptance import Acceptance
@@ -93,16 +93,17 @@ def _sides(file: str, reading: Reading) -> Iterator[Side]:
     from goldentrace.sources.document import open_document
     from goldentrace.sources.registry import document_traces
 
-    document = open_document(file, max_bytes=reading.max_bytes)
-    if is_golden(document.head.data):
-        raise InputError(
-            "this is a golden: rules need the recorded values", where=Where(document.name), next_step="lint a trace"
-        )
-    if reading.trace is not None or b"<<<<<<< " in document.head.data:
-        yield read_side(file, reading)
-        return
-    for trace in document_traces(document, reading.format):
-        yield Side(trace.path, trace=trace)
+    with reading.bar(file) as on_progress:
+        document = open_document(file, max_bytes=reading.max_bytes, on_progress=on_progress)
+        if is_golden(document.head.data):
+            raise InputError(
+                "this is a golden: rules need the recorded values", where=Where(document.name), next_step="lint a trace"
+            )
+        if reading.trace is not None or b"<<<<<<< " in document.head.data:
+            yield read_side(file, msgspec.structs.replace(reading, bar=no_bar))
+            return
+        for trace in document_traces(document, reading.format):
+            yield Side(trace.path, trace=trace)
 
 
 def _lint(side: Side, project: Project, asked: Asked, known: "list[Acceptance]", *, is_named: bool) -> TraceReport:

@@ -166,10 +166,13 @@ def reading_options(function: Command) -> Command:
     def with_reading(
         *args: Any, source_format: str | None, trace_id: str | None, max_bytes: int | None, **kwargs: Any
     ) -> Any:
+        from goldentrace.cli.progress import reading_bar
         from goldentrace.sources.document import MAX_BYTES
         from goldentrace.store.sides import Reading
 
-        return function(*args, reading=Reading(source_format, trace_id, max_bytes or MAX_BYTES), **kwargs)
+        bar = functools.partial(reading_bar, is_quiet=bool(kwargs.get("is_quiet")))
+        reading = Reading(source_format, trace_id, max_bytes or MAX_BYTES, bar=bar)
+        return function(*args, reading=reading, **kwargs)
 
     return options(with_reading)  # type: ignore[return-value]
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from goldentrace.cli.options import output_options, project_options, reading_options
 from goldentrace.cli.output import Output
@@ -13,7 +14,7 @@ from goldentrace.exitcodes import NO_VERDICT, OK
 from goldentrace.normalize.offsets import place_in_time
 from goldentrace.report.page import Page, table
 from goldentrace.report.values import brief_wait, plural
-from goldentrace.store.sides import Reading, Side, normal_of, read_side
+from goldentrace.store.sides import Reading, Side, no_bar, normal_of, read_side
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,16 +80,19 @@ def _sides(file: str, reading: Reading) -> "Iterator[tuple[Side, str]]":
     from goldentrace.sources.document import open_document
     from goldentrace.sources.registry import document_traces, trace_name
 
-    document = open_document(file, max_bytes=reading.max_bytes)
-    if is_golden(document.head.data):
-        raise InputError(
-            "this is a golden: it tells no times and no results", where=Where(document.name), next_step="give a trace"
-        )
-    if reading.trace is not None:
-        yield read_side(file, reading), reading.trace
-        return
-    for trace in document_traces(document, reading.format):
-        yield Side(trace.path, trace=trace), trace_name(trace)
+    with reading.bar(file) as on_progress:
+        document = open_document(file, max_bytes=reading.max_bytes, on_progress=on_progress)
+        if is_golden(document.head.data):
+            raise InputError(
+                "this is a golden: it tells no times and no results",
+                where=Where(document.name),
+                next_step="give a trace",
+            )
+        if reading.trace is not None:
+            yield read_side(file, msgspec.structs.replace(reading, bar=no_bar)), reading.trace
+            return
+        for trace in document_traces(document, reading.format):
+            yield Side(trace.path, trace=trace), trace_name(trace)
 
 
 # --- text -----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ module must not decide what a difference means.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from goldentrace.model.normal import NormalTrace
 from goldentrace.model.trace import Trace
 from goldentrace.normalize.offsets import place_in_time
 from goldentrace.normalize.pipeline import ArgumentCache, normalize
+from goldentrace.sources.bytestream import Progress
 from goldentrace.sources.document import MAX_BYTES, Document, open_document
 from goldentrace.sources.native import matches as is_native
 from goldentrace.sources.registry import document_traces, trace_name
@@ -34,17 +36,28 @@ SHOWN_AROUND: int = 5
 """How many traces of a file an error names."""
 
 
+Bar = Callable[[str], AbstractContextManager[Progress | None]]
+"""Shows how much of the file of that path is read, while the context is open."""
+
+
+def no_bar(_path: str) -> AbstractContextManager[None]:
+    """Show nothing."""
+    return nullcontext()
+
+
 class Reading(msgspec.Struct, frozen=True):
     """How files are read.
 
     format: name of the foreign format, None to detect it; goldentrace's own files are known without it; trace: which
-    one, where a file holds several; is_pair: of two files compared, one may hold a single trace of another name.
+    one, where a file holds several; is_pair: of two files compared, one may hold a single trace of another name;
+    bar: what shows the progress.
     """
 
     format: str | None = None
     trace: str | None = None
     max_bytes: int = MAX_BYTES
     is_pair: bool = False
+    bar: Bar = no_bar
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -65,7 +78,11 @@ def read_side(path: str | Path, reading: Reading | None = None, *, shown: str | 
     while none is named.
     """
     reading = reading or Reading()
-    document = open_document(path, max_bytes=reading.max_bytes)
+    with reading.bar(str(path)) as on_progress:
+        return _side(open_document(path, max_bytes=reading.max_bytes, on_progress=on_progress), reading, shown)
+
+
+def _side(document: Document, reading: Reading, shown: str | None) -> Side:
     if shown is not None:
         document.name = shown
     _refuse_conflict(document)

@@ -2,13 +2,14 @@
 
 import io
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
 
 from goldentrace.cli import progress
 from goldentrace.cli.progress import reading_bar
-from tests.cli.traces import searches, write
+from tests.cli.traces import searches, start, write
 from tests.conftest import Cli
 
 
@@ -59,6 +60,27 @@ def test_what_is_written_beside_a_bar_is_the_same(tmp_path: Path, here: Cli, mon
     plain = here("import", "a.jsonl").stdout
     monkeypatch.setattr(progress, "MIN_BYTES", 1)
     assert here("import", "a.jsonl").stdout == plain
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["lint", "show", "stats", "normalize", "cache simulate", "import", "lint --trace orders", "stats --trace orders"],
+)
+@pytest.mark.parametrize("is_quiet", [False, True])
+def test_every_reader_shows_the_bar(
+    command: str, is_quiet: bool, tmp_path: Path, here: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "a.jsonl", [start(trace_id="orders"), *searches(3)[1:]])
+    asked: list[tuple[str, bool]] = []
+
+    def bar(path: str, *, is_quiet: bool = False) -> AbstractContextManager[None]:
+        asked.append((path, is_quiet))
+        return nullcontext()
+
+    for place in ("goldentrace.cli.progress.reading_bar", "goldentrace.cli.importing.reading_bar"):
+        monkeypatch.setattr(place, bar)
+    assert here(*command.split(), "a.jsonl", *(["-q"] if is_quiet else [])).code in (0, 2)
+    assert asked == [("a.jsonl", is_quiet)]
 
 
 def test_the_table_of_an_import_is_coloured_on_a_terminal_and_nothing_is_escaped(tmp_path: Path, cli: Cli) -> None:
