@@ -6,6 +6,7 @@ One conversation is one trace. Must not know where the exchanges were logged, no
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from goldentrace.errors import InputError
 from goldentrace.model.event import StopReason
@@ -14,7 +15,7 @@ from goldentrace.sources.builder import TraceBuilder
 from goldentrace.sources.dialect import Dialect, Message
 from goldentrace.sources.document import Document
 from goldentrace.sources.marks import Mark, begins_with, mark_of, marks_of, opening_of
-from goldentrace.sources.shapes import as_name, as_object
+from goldentrace.sources.shapes import as_name, as_object, as_objects, as_text
 from goldentrace.sources.transcript import Answered, Item, Remark, Transcript, Turn
 
 
@@ -199,15 +200,25 @@ class _Log:
 
     def _begin(self, exchange: Exchange, told: list[Mark]) -> _Conversation:
         name = f"conversation-{len(self.conversations) + 1}"
-        tools = exchange.request.get("tools")
         builder = TraceBuilder(
             self._document, self._source, trace_id=name, line=exchange.line, ts=exchange.started_ts,
-            absent=exchange.dialect.absent, attributes={"tools": tools if isinstance(tools, list) else None},
+            absent=exchange.dialect.absent, attributes={"tools": _offered(exchange.request)},
         )  # fmt: skip
         begun = _Conversation(builder, Transcript(builder))
         self.conversations.append(begun)
         self._by_opening.setdefault(opening_of(told), []).append(begun)
         return begun
+
+
+def _offered(request: Message) -> list[Any] | None:
+    """The tools of a request, and as a set of each server's those that Anthropic's `mcp_servers` brings."""
+    tools = request.get("tools")
+    names = [as_text(server.get("name")) for server in as_objects(request.get("mcp_servers"))]
+    sets = [{"type": "mcp_toolset", "mcp_server_name": name} for name in names if name]
+    listed = tools if isinstance(tools, list) else []
+    told = {entry.get("mcp_server_name") for entry in as_objects(tools)}
+    sets = [each for each in sets if each["mcp_server_name"] not in told]
+    return [*listed, *sets] if sets or isinstance(tools, list) else None
 
 
 def _at_start(item: Item, ts: str | None) -> Item:

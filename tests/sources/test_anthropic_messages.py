@@ -156,3 +156,12 @@ def test_content_without_text_is_told() -> None:
     trace = read_one([user({"type": "image", "source": {}}, words("see?")), model(use("a")), user(answer("a", [{"type": "image", "source": {}}]))])
     assert [note.text for note in trace.notes] == ["content of type image has no text and was left out"]
     assert results(trace) == [("a", "ok", [{"type": "image", "source": {}}])]
+
+
+@pytest.mark.parametrize("tools", [None, [{"name": "lookup", "input_schema": {}}]])
+def test_the_tools_of_a_remote_server_are_offered_as_a_set(tools: list[dict[str, Any]] | None) -> None:
+    request = {"model": "claude-x", "messages": [USER], "mcp_servers": [{"type": "url", "name": "shop", "url": "x"}]}
+    record = {"request": request if tools is None else request | {"tools": tools}, "response": reply(use("a", kind="mcp_tool_use"))}
+    assert read_one(record).start.attributes == {
+        "tools": [*(tools or []), {"type": "mcp_toolset", "mcp_server_name": "shop"}]
+    }
