@@ -46,8 +46,11 @@ def redundancy(  # noqa: PLR0913 - one parameter per option
     Precision, recall and F1 over message indexes, micro-averaged; a flagged call counts with its result. A format that
     has no flag for a failed tool needs --error-pattern for GT1005.
     """
+    from goldentrace.codec.patterns import compile_pattern
     from goldentrace.scale import redundancy as bench
 
+    for pattern in error_pattern:
+        compile_pattern(pattern, Where("--error-pattern"))
     labels = bench.read_annotations(_read(annotations), annotations)
     if predictions is not None:
         given = bench.read_annotations(_read(predictions), predictions)

@@ -16,7 +16,7 @@ beyond."""
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
 AtLeastOne: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
-Jobs: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1024)]
+Jobs: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=256)]
 MaxCount: TypeAlias = Count | UnsetType | None
 MaxAmount: TypeAlias = Amount | UnsetType | None
 

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw
 
 from goldentrace.codec.canonical import ARGS_DIGITS, MAX_INTEGER_DIGITS, JsonError, canonical, decode, digest, encode
+from goldentrace.codec.patterns import compile_pattern, remember
 from goldentrace.errors import ConfigError, Where
 from goldentrace.model.config import RecordPolicy
 from goldentrace.model.event import ABSENT
@@ -55,13 +56,18 @@ class StoragePolicy(RecordPolicy, frozen=True, kw_only=True, forbid_unknown_fiel
 def read_storage(text: str | None) -> StoragePolicy:
     """Return what GOLDENTRACE_RECORD says (a JSON object). Raises: ConfigError."""
     try:
-        return msgspec.json.decode(text, type=StoragePolicy) if text else StoragePolicy()
+        policy = msgspec.json.decode(text, type=StoragePolicy) if text else StoragePolicy()
     except msgspec.DecodeError as error:
         raise ConfigError(
             f"not valid: {error}",
             where=Where(STORAGE_VARIABLE),
             next_step='it is JSON like {"results": "hash", "messages": "drop"}',
         ) from None
+    for rule in policy.redact.rules:
+        for pattern in filter(None, (rule.pattern, rule.allow)):
+            compile_pattern(pattern, Where(STORAGE_VARIABLE, None, f"$.redact.rules: {rule.name}"))
+            remember(pattern, Where(STORAGE_VARIABLE, None, f"$.redact.rules: {rule.name}"))
+    return policy
 
 
 class Written(msgspec.Struct, frozen=True):

@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldentrace.record.failures import Failure, classify, failure_in_result, owed_wait_ms
+from tests.record.conftest import Run
 
 NOW_NS = 1_700_000_000_500_000_000
 NOW = datetime.fromtimestamp(NOW_NS / 1e9, UTC)
@@ -343,3 +344,20 @@ def test_what_httpx_says_of_an_unknown_host() -> None:
     with httpx.Client(timeout=5, trust_env=False) as client, pytest.raises(httpx.ConnectError) as caught:
         client.get("http://no-such-host.invalid/")
     assert classify(caught.value, NOW_NS) == Failure("error", "dns", sent=False)
+
+
+def test_a_value_whose_redaction_takes_too_long_is_not_recorded_and_the_agent_goes_on(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("goldentrace.codec.patterns.MAX_SECONDS", 0.05)
+    monkeypatch.setenv("GOLDENTRACE_RECORD", '{"redact": {"rules": [{"name": "own", "pattern": "(a+)+$"}]}}')
+    with run.recorder() as recorder:
+
+        @recorder.tool()
+        def echo(text: str) -> str:
+            return text
+
+        assert echo("a" * 5000 + "!") == "a" * 5000 + "!"
+    assert "takes over" in capfd.readouterr().err
+    assert "aaaa" not in run.path.read_text()
+    assert run.trace.incomplete is not None

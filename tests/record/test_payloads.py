@@ -284,3 +284,11 @@ def test_a_struct_of_the_agents_own_is_plain_too() -> None:
         x: int
 
     assert written([Point(1)]) == [{"x": 1}]
+
+
+@pytest.mark.parametrize("key", ["pattern", "allow"])
+def test_a_pattern_of_the_storage_that_is_none_is_refused_before_the_run(key: str) -> None:
+    text = json.dumps({"redact": {"rules": [{"name": "own", key: "("}]}})
+    with pytest.raises(ConfigError, match="not a regular expression") as caught:
+        read_storage(text)
+    assert str(caught.value.where) == "GOLDENTRACE_RECORD $.redact.rules: own"
