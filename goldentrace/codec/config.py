@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from goldentrace.codec.yaml_document import YamlDocument, read_yaml, show_pointer
+from goldentrace.codec.yaml_document import YamlDocument, merged, read_yaml, show_pointer
 from goldentrace.errors import ConfigError, Where
 from goldentrace.model.config import Config, Limits
 from goldentrace.model.pointer import escape
@@ -77,18 +77,18 @@ def read_config(yaml: tuple[bytes, str] | None = None, pyproject: tuple[bytes, s
         table = _read_pyproject(*pyproject)
         if table is not None:
             documents.append((table, PYPROJECT_TABLE))
-    merged: dict[str, Any] = {}
+    whole: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for document, root in reversed(documents):
         value = _at(document.value, root)
         if value is None:
             continue
         document.convert(Config, value=value, pointer=root)
-        merged = _merged(merged, value)
+        whole = merged(whole, value)
         for pointer in _leaves(value, ""):
             origins[pointer] = str(document.where(root + pointer)._replace(pointer=None))
     loaded = LoadedConfig(
-        msgspec.convert(merged, Config),
+        msgspec.convert(whole, Config),
         yaml[1] if yaml is not None else None,
         origins,
         tuple(document for document, _ in documents),
@@ -156,14 +156,6 @@ def _at(value: Any, pointer: str) -> Any:
     for key in pointer.split("/")[1:]:
         value = value[key]
     return value
-
-
-def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    result = dict(base)
-    for key, value in over.items():
-        before = result.get(key)
-        result[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
-    return result
 
 
 # -- what a type cannot say ------------------------------------------------------------------------------------------

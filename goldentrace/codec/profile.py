@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from goldentrace.codec.canonical import LEAF_DIGITS, canonical, digest
-from goldentrace.codec.yaml_document import YamlDocument, read_yaml, suggest
+from goldentrace.codec.yaml_document import YamlDocument, merged, read_yaml, suggest
 from goldentrace.errors import ConfigError
 from goldentrace.model.profile import Profile
 
@@ -39,8 +39,8 @@ def read_profile(data: bytes, path: str, find: Finder | None = None) -> Profile:
     own: Profile = document.convert(Profile)
     if own.extends is None:
         return own
-    merged = _extended(document, own, find, (own.name,))
-    return msgspec.convert(merged, Profile)
+    whole = _extended(document, own, find, (own.name,))
+    return msgspec.convert(whole, Profile)
 
 
 def _extended(document: YamlDocument, own: Profile, find: Finder | None, seen: tuple[str, ...]) -> dict[str, Any]:
@@ -56,16 +56,7 @@ def _extended(document: YamlDocument, own: Profile, find: Finder | None, seen: t
         raise document.error("/extends", f"no profile {name!r}", "name a profile of normalizers/, or a shipped one")
     parent = read_yaml(*found)
     base = _extended(parent, parent.convert(Profile), find, (*seen, name))
-    return _merged(base, values)
-
-
-def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Mappings key by key, anything else replaced."""
-    result = dict(base)
-    for key, value in over.items():
-        before = result.get(key)
-        result[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
-    return result
+    return merged(base, values)
 
 
 def profile_hash(profile: Profile) -> str:

@@ -55,6 +55,15 @@ class YamlDocument(msgspec.Struct):
         return _converted(self, value, kind, pointer)
 
 
+def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Return a mapping overlaid with another: mappings within key by key, anything else replaced."""
+    result = dict(base)
+    for key, value in over.items():
+        before = result.get(key)
+        result[key] = merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return result
+
+
 def show_pointer(pointer: str) -> str:
     """Return a JSON Pointer as people read it: `$.tools.charge_card.steps[0]`, `$` for the root."""
     parts = ["$"]
