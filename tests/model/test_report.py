@@ -6,7 +6,7 @@ import pytest
 
 from goldentrace.model.change import Change, Comparison
 from goldentrace.model.event import error_class_of_status
-from goldentrace.model.finding import Finding, LintResult, Needs
+from goldentrace.model.finding import Finding, LintResult
 from goldentrace.model.profile import SEVERITIES, Profile, Severity, Tool
 from goldentrace.model.report import Problem, Report, TraceReport
 from tests.traces import Run, normal
@@ -88,11 +88,6 @@ def test_the_gate_of_a_report_moves_with_fail_on() -> None:
     traces = [traced(change("warning"))]
     assert Report("diff", traces).exit_code == 0
     assert Report("diff", traces, fail_on="warning").exit_code == 2
-
-
-def test_needs_are_told_together() -> None:
-    assert Needs.TIMES in Needs.TIMES | Needs.TURNS
-    assert Needs.RESULTS not in Needs.TIMES | Needs.TURNS
 
 
 @pytest.mark.parametrize(
