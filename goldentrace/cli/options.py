@@ -3,7 +3,6 @@
 Every option can be set by GOLDENTRACE_OPT_NAME too. Must not read files: `Project` does, when a command asks.
 """
 
-import dataclasses
 import functools
 import os
 from collections.abc import Callable
@@ -52,7 +51,9 @@ def together(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
 def packed(name: str, kind: type, *options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Return the decorator of a command's own options, which reach it as one value. kind: a dataclass of those
     names."""
-    names = [entry.name for entry in dataclasses.fields(kind)]
+    from dataclasses import fields
+
+    names = [entry.name for entry in fields(kind)]
 
     def decorate(function: Any) -> Any:
         @functools.wraps(function)

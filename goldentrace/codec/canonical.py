@@ -11,7 +11,6 @@ is.
 """
 
 import hashlib
-import hmac
 import math
 from typing import Any, Final, NoReturn
 
@@ -224,5 +223,8 @@ def number(value: float) -> int | Raw:
 
 def digest(data: bytes, digits: int, key: bytes | None = None) -> str:
     """Return `h:` and the first `digits` hex digits of SHA-256 over the bytes, HMAC-SHA-256 where a key is given."""
-    hashed = hashlib.sha256(data) if key is None else hmac.new(key, data, hashlib.sha256)
-    return "h:" + hashed.hexdigest()[:digits]
+    if key is None:
+        return "h:" + hashlib.sha256(data).hexdigest()[:digits]
+    import hmac
+
+    return "h:" + hmac.digest(key, data, "sha256").hex()[:digits]

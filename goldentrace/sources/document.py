@@ -5,7 +5,6 @@ lines, JSON values one after another. Must not know any format.
 """
 
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Final
@@ -180,6 +179,8 @@ def _concatenated(data: bytes) -> list[tuple[int, bytes]] | None:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return None
+    import json
+
     scan = json.JSONDecoder().raw_decode
     pieces: list[tuple[int, bytes]] = []
     position = counted_to = lines_before = 0
@@ -199,6 +200,8 @@ def _concatenated(data: bytes) -> list[tuple[int, bytes]] | None:
 
 
 def _line_of_damage(data: bytes) -> int | None:
+    import json
+
     try:
         json.loads(data.decode("utf-8"))
     except UnicodeDecodeError as error:
