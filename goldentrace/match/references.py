@@ -36,21 +36,24 @@ class References(msgspec.Struct):
     candidate: NormalTrace
     to_candidate: dict[int, int] = msgspec.field(default_factory=dict)
     secrets: dict[str, str] = msgspec.field(default_factory=dict)
-    _golden_labels: dict[str, int] = msgspec.field(default_factory=dict)
-    _candidate_labels: dict[str, int] = msgspec.field(default_factory=dict)
+    _labels: dict[bool, dict[str, int]] = msgspec.field(default_factory=dict)
+    """Is it the golden? -> label -> operation; made when first asked for, because many runs pass no id on."""
     _twins: dict[tuple[str, str, str | None], list[int]] = msgspec.field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._golden_labels = {operation.label: n for n, operation in enumerate(self.golden.operations)}
-        self._candidate_labels = {operation.label: n for n, operation in enumerate(self.candidate.operations)}
+    def _labels_of(self, *, is_golden: bool) -> dict[str, int]:
+        found = self._labels.get(is_golden)
+        if found is None:
+            side = self.golden if is_golden else self.candidate
+            found = self._labels[is_golden] = {operation.label: n for n, operation in enumerate(side.operations)}
+        return found
 
     def golden_index(self, label: str) -> int | None:
         """Return the golden operation of a label, None where no operation has it."""
-        return self._golden_labels.get(label)
+        return self._labels_of(is_golden=True).get(label)
 
     def candidate_index(self, label: str) -> int | None:
         """Return the candidate operation of a label, None where no operation has it."""
-        return self._candidate_labels.get(label)
+        return self._labels_of(is_golden=False).get(label)
 
     def resolved(self, written: str, to_golden: dict[int, int] | None) -> tuple[object, ...]:
         """Return a leaf's references as golden operations where they are paired, for the keys of the second alignment.
@@ -63,9 +66,9 @@ class References(msgspec.Struct):
             if reference.kind not in ("result", "args"):
                 names.append(reference.kind)
             elif to_golden is None:
-                names.append(self._golden_labels.get(reference.label, reference.label))
+                names.append(self._labels_of(is_golden=True).get(reference.label, reference.label))
             else:
-                index = self._candidate_labels.get(reference.label, -1)
+                index = self._labels_of(is_golden=False).get(reference.label, -1)
                 names.append(to_golden.get(index, f"candidate {index}"))
         return tuple(names)
 
@@ -118,9 +121,9 @@ class References(msgspec.Struct):
             r"{\1}", expected.place
         ) != _ELEMENT.sub(r"{\1}", found.place):
             return Relation.OTHER_ID
-        source = self._golden_labels.get(expected.label)
+        source = self.golden_index(expected.label)
         mapped = self.to_candidate.get(source) if source is not None else None
-        is_same = mapped is not None and mapped == self._candidate_labels.get(found.label)
+        is_same = mapped is not None and mapped == self.candidate_index(found.label)
         return Relation.SAME if is_same else Relation.OTHER_ID
 
     def _relate_values(self, expected: Placeholder, candidate: int, pointer: str, attempt: int, nth: int) -> Relation:
@@ -130,7 +133,7 @@ class References(msgspec.Struct):
         if nth >= len(values):
             return Relation.OTHER_ID
         value = values[nth]
-        source = self._golden_labels.get(expected.label)
+        source = self.golden_index(expected.label)
         if source is None:
             return Relation.OTHER_ID
         mapped = self.to_candidate.get(source)

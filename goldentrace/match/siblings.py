@@ -52,6 +52,8 @@ def reassign_children(golden: NormalTrace, candidate: NormalTrace, pairs: dict[i
 
     Children of different calls have no order among each other, so that their order cannot tell which is which.
     """
+    if all(operation.parent is None for operation in golden.operations):
+        return {}
     labels, labels_now = ({o.label: n for n, o in enumerate(side.operations)} for side in (golden, candidate))
     twins: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for g, c in sorted(pairs.items()):

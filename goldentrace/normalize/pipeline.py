@@ -66,7 +66,7 @@ class _Normalization:
         self.reader = LeafReader(profile, paths, key)
         self.masked: list[Masked] = []
         self.writer = ArgumentWriter(self.trace, profile, self.reader, cache, self.masked if is_explained else None)
-        self.turn_indexes = [index for index, event in enumerate(self.trace.events) if type(event) is ModelTurn]
+        self.turn_indexes: list[int] | None = None
         self.wanted: set[str] = set()
         self.counts: dict[tuple[str, str], int] = {}
         self.turns: dict[str, int] = {}
@@ -195,7 +195,7 @@ class _Normalization:
         plain = member.first.plain
         new = None if plain is not None and len(member.steps) == 1 else NewIds()
         args, args_hash = plain if plain is not None else self.writer.written(member.first, new or NewIds(), label)
-        tool = self.profile.tools.get(tool_name)
+        tool = self.profile.tools.get(tool_name) if self.profile.tools else None
         access = call.access if call.access is not None or tool is None else tool.access
         self.operations.append(
             Operation(
@@ -266,6 +266,8 @@ class _Normalization:
 
     def _is_model_between(self, before: int, now: int) -> bool:
         """Did a model turn ask for the later attempt? Then the gap holds the model's latency."""
+        if self.turn_indexes is None:  # few runs retry anything
+            self.turn_indexes = [index for index, event in enumerate(self.trace.events) if type(event) is ModelTurn]
         place = bisect_right(self.turn_indexes, before)
         return place < len(self.turn_indexes) and self.turn_indexes[place] < now
 
