@@ -22,6 +22,7 @@ from goldentrace.model.event import (
 )
 from goldentrace.model.trace import Trace
 from goldentrace.normalize.operations import group
+from tests.traces import AlikeByBytes
 
 ARGS = {"amount_cents": 500, "idempotency_key": "k1"}
 
@@ -103,7 +104,7 @@ def test_retries_inside_an_sdk_appear_as_attempts_of_the_agents_call() -> None:
         "call a1#1 model", "result a1#1 error", "call a1#2 sdk", "result a1#2 error", "call a1#3 sdk", "result a1#3 ok",
     ]  # fmt: skip
     assert [result.http_status for result in merged.results()] == [500, 503, 200]
-    operations = group(merged, lambda *_: True).groups
+    operations = group(merged, AlikeByBytes()).groups
     assert [len(found.tries()) for found in operations] == [3]
 
 
