@@ -10,7 +10,7 @@
 This module must not say what a difference means.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
 from goldentrace.match.alignment import (
@@ -74,7 +74,7 @@ class _Trial:
         self.stand_ins = stand_ins
         self.is_exact = is_exact
         references.to_candidate = dict(pairs)
-        self.pairs = reassign_siblings(golden, candidate, pairs)
+        self.pairs = reassign_siblings(golden, candidate, references, pairs, stand_ins)
         references.to_candidate = dict(self.pairs)
         self.mismatches = sum(
             not is_alike(golden.operations[g], candidate.operations[c], c, references) for g, c in self.pairs
@@ -92,12 +92,13 @@ class _Aligning:
         self.golden, self.candidate = golden, candidate
         self.references = references
         self.far = far
-        self.golden_order = _order(golden.operations)
-        self.candidate_order = _order(candidate.operations)
+        self.golden_order = _order(golden.operations, {})
+        self.candidate_order: Sequence[int] = ()
 
     def trial(self, stand_ins: dict[int, int]) -> _Trial:
         """Return the better of the two passes."""
         golden, candidate = self.golden.operations, self.candidate.operations
+        self.candidate_order = _order(candidate, {c: golden[g] for c, g in stand_ins.items()})
         left: list[Hashable] = [golden[g].key for g in self.golden_order]
         named = {c: golden[g] for c, g in stand_ins.items()}
         right: list[Hashable] = [named.get(c, candidate[c]).key for c in self.candidate_order]
@@ -160,8 +161,11 @@ class _Aligning:
         return found
 
 
-def _order(operations: list[Operation]) -> Sequence[int]:
-    """The operations in their order, but those of each batch by agent, tool and key; a range where there is none."""
+def _order(operations: list[Operation], named: Mapping[int, Operation]) -> Sequence[int]:
+    """The operations in their order, but those of each batch by agent, tool and key; a range where there is none.
+
+    named: operation -> the one of which it takes the key.
+    """
     if all(operation.batch is None for operation in operations):
         return range(len(operations))
     order: list[int] = []
@@ -170,7 +174,7 @@ def _order(operations: list[Operation]) -> Sequence[int]:
         if end < len(operations) and operations[end].batch is not None and operations[start].is_beside(operations[end]):
             continue
         members = range(start, end)
-        order.extend(members if end - start == 1 else sorted(members, key=lambda n: _rank(operations[n])))
+        order.extend(members if end - start == 1 else sorted(members, key=lambda n: _rank(named.get(n, operations[n]))))
         start = end
     return order
 

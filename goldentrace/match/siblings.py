@@ -1,27 +1,43 @@
 """Members of a batch that ask for the same: which of them is which.
 
-Calls of equal key in one batch are interchangeable, so the assignment is chosen that makes later uses equal (the
-golden's operation whose result later calls read is paired with the candidate's of which the paired calls read the
-result), then how they ended, then all that happened to them. Equal calls within different calls pair by those.
+Calls of equal key in one batch are interchangeable, so the assignment is chosen in which they name the same ids, then
+the one that makes later uses equal (the golden's operation whose result later calls read is paired with the candidate's
+of which the paired calls read the result), then how they ended, then all that happened to them. Equal calls within
+different calls pair by those.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
+from typing import Final
 
+from goldentrace.match.alignment import has_references, refers_alike
+from goldentrace.match.references import References
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import ApprovalStep, Attempt, Step
 from goldentrace.model.placeholder import parse_leaf
+
+MAX_TWINS: Final = 500
+"""Members of one batch that ask for the same, up to which each is compared with each; beyond it their order decides."""
 
 Pairs = list[tuple[int, int]]
 _Signature = set[tuple[int, str, str]]
 
 
-def reassign_siblings(golden: NormalTrace, candidate: NormalTrace, pairs: Pairs) -> Pairs:
-    """Return the pairs with interchangeable members assigned by their later uses; the order by golden is kept."""
+def reassign_siblings(
+    golden: NormalTrace, candidate: NormalTrace, references: References, pairs: Pairs, stand_ins: Mapping[int, int]
+) -> Pairs:
+    """Return the pairs with interchangeable members assigned; the order by golden is kept.
+
+    stand_ins: candidate operation -> golden operation of which it takes the key. `references` follows each group, so
+    that the members of a later batch are told by what those of an earlier one were found to be.
+    """
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for place, (g, c) in enumerate(pairs):
         one, other = golden.operations[g], candidate.operations[c]
         if one.batch is not None and other.batch is not None:
-            groups[one.turn, one.batch, other.turn, other.batch, one.key].append(place)
+            key = golden.operations[stand_ins[c]].key if c in stand_ins else other.key
+            if key == one.key:
+                groups[one.turn, one.batch, other.turn, other.batch, key].append(place)
     twins = [places for places in groups.values() if len(places) > 1]
     if not twins:
         return pairs
@@ -29,11 +45,21 @@ def reassign_siblings(golden: NormalTrace, candidate: NormalTrace, pairs: Pairs)
     golden_uses = _users(golden, {n: n for n in range(len(golden.operations))})
     candidate_uses = _users(candidate, to_golden)
     assigned = list(pairs)
-    for places in twins:
+    for places in sorted(twins):
         wanted = [pairs[place][0] for place in places]
         offered = [pairs[place][1] for place in places]
+        if len(places) > MAX_TWINS:
+            continue
+        has_ids = has_references(golden.operations[wanted[0]])
         ranked = sorted(
-            (-len(golden_uses[g] & candidate_uses[c]), _differing(golden, g, candidate, c), abs(n - m), n, m)
+            (
+                has_ids and not refers_alike(golden.operations[g], candidate.operations[c], c, references),
+                -len(golden_uses[g] & candidate_uses[c]),
+                _differing(golden, g, candidate, c),
+                abs(n - m),
+                n,
+                m,
+            )
             for n, g in enumerate(wanted)
             for m, c in enumerate(offered)
         )
@@ -44,6 +70,7 @@ def reassign_siblings(golden: NormalTrace, candidate: NormalTrace, pairs: Pairs)
                 done_golden.add(n)
                 done_candidate.add(m)
                 assigned[places[n]] = (wanted[n], offered[m])
+                references.to_candidate[wanted[n]] = offered[m]
     return assigned
 
 

@@ -14,8 +14,8 @@ from goldentrace.model.event import ToolCall
 if TYPE_CHECKING:
     from goldentrace.normalize.operations import Group
 
-Place: TypeAlias = tuple[int | None, str, str | int | None]
-"""Turn, agent and batch of a call."""
+Place: TypeAlias = tuple[int | None, str, str | int | None, int]
+"""Turn, agent and batch of a call, and the identity of the operation that it ran within."""
 
 
 class Likeness(Protocol):
@@ -68,7 +68,8 @@ class FailedCalls:
         """By identity of the operation; empty where no call failed, which is all that most calls need to know."""
         self._of_tool: dict[tuple[str, str], _Shapes] = {}
         self._holding: dict[str, dict[int, _Entry]] = {}
-        self._by_closer: dict[int, tuple[Group | None, dict[Place, dict[int, _Entry]]]] = {}
+        self._by_closer: dict[int, dict[int, tuple[Group | None, dict[Place, dict[int, _Entry]]]]] = {}
+        """By the operation that they ran within: what runs within another call ends none of its series."""
 
     def clear(self) -> None:
         """Forget them all: the user spoke."""
@@ -90,13 +91,14 @@ class FailedCalls:
         entry = self.entries.get(id(group))
         if entry is not None:
             number = _number(group.closer)
-            _, places = self._by_closer[number]
+            siblings = self._by_closer[id(group.parent)]
+            _, places = siblings[number]
             _take_out(places, entry)
             if not places:
-                del self._by_closer[number]
+                del siblings[number]
             self._drop(entry)
 
-    def find(self, call: ToolCall, turn: int | None, index: int) -> "Group | None":
+    def find(self, call: ToolCall, turn: int | None, parent: "Group | None", index: int) -> "Group | None":
         """Return the operation that failed last of those whose next attempt a call may be. index: of its event."""
         shapes = self._of_tool.get((call.tool_name, call.agent))
         if shapes is None:
@@ -106,11 +108,11 @@ class FailedCalls:
             return None
         if self._likeness.sources(call):
             self._learn(index)
-        own = (turn, call.agent, call.batch) if call.batch is not None else None
+        own = (turn, call.agent, call.batch, id(parent)) if call.batch is not None else None
         latest: _Entry | None = None
         for place, entries in shapes.by_key.get(self._key(call), {}).items():
-            if place == own:
-                continue  # proposed together: twins, and no retry
+            if place == own or place[-1] != id(parent):
+                continue  # proposed together: twins, and no retry; or within another call
             for number in reversed(entries):
                 if latest is not None and number < latest.number:
                     break
@@ -124,8 +126,9 @@ class FailedCalls:
         """A call of a later batch ends a series of attempts, except for the calls of that same batch: a batch has no
         order, and one of them may be the next attempt."""
         call = new.first.call
-        own = (new.turn, call.agent, call.batch) if call.batch is not None else None
-        for number, (closer, places) in list(self._by_closer.items()):
+        own = place_of(new) if call.batch is not None else None
+        siblings = self._by_closer.get(id(new.parent), {})
+        for number, (closer, places) in list(siblings.items()):
             if closer is not None and is_beside(closer, call, new.turn):
                 continue
             for place in [place for place in places if place != own]:
@@ -136,10 +139,11 @@ class FailedCalls:
                     else:
                         self._drop(entry)
             if not places:
-                del self._by_closer[number]
+                del siblings[number]
 
     def _file(self, entry: _Entry, closer: "Group | None") -> None:
-        _, places = self._by_closer.setdefault(_number(closer), (closer, {}))
+        siblings = self._by_closer.setdefault(entry.place[-1], {})
+        _, places = siblings.setdefault(_number(closer), (closer, {}))
         places.setdefault(entry.place, {})[entry.number] = entry
 
     def _drop(self, entry: _Entry) -> None:
@@ -193,7 +197,7 @@ def _take_out(places: dict[Place, dict[int, _Entry]], entry: _Entry) -> None:
 
 def place_of(group: "Group") -> Place:
     """Return the place that the calls of one batch share."""
-    return (group.turn, group.first.call.agent, group.first.call.batch)
+    return (group.turn, group.first.call.agent, group.first.call.batch, id(group.parent))
 
 
 def is_beside(one: "Group", call: ToolCall, turn: int | None) -> bool:

@@ -141,6 +141,8 @@ class _Grouping:
             found.steps.append(attempt)
             found.last = attempt
             self.failed.discard(found)
+            if call.op_id is None:
+                self.by_operation[call.call_id] = found
         call_id = call.call_id
         self.by_call[call_id] = found
         if call_id in self.waiting:
@@ -161,7 +163,8 @@ class _Grouping:
     def joined(self, call: ToolCall, index: int) -> Group | None:
         if call.op_id is not None:
             return self.by_operation.get(call.op_id)
-        return self.failed.find(call, call.turn if call.turn is not None else self.turn, index)
+        parent = self.by_call.get(call.parent) if call.parent is not None else None
+        return self.failed.find(call, call.turn if call.turn is not None else self.turn, parent, index)
 
     def add_result(self, result: ToolResult, index: int) -> None:
         waiting = self.open.get(result.call_id)

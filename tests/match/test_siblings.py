@@ -4,9 +4,15 @@ from itertools import permutations
 
 import pytest
 
-from goldentrace.match.siblings import reassign_children, reassign_siblings
+from goldentrace.match.references import References
+from goldentrace.match.siblings import Pairs, reassign_children, reassign_siblings
 from goldentrace.model.normal import NormalTrace
 from tests.traces import Run, normal
+
+
+def assigned(golden: NormalTrace, candidate: NormalTrace, pairs: Pairs) -> Pairs:
+    return reassign_siblings(golden, candidate, References(golden, candidate, dict(pairs)), pairs, {})
+
 
 U = [f"0f8fad5b-d9cb-469f-a165-70867728950{n}" for n in range(4)]
 
@@ -23,7 +29,7 @@ def made(order: tuple[int, ...], *, has_batch: bool = True, statuses: tuple[str,
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_they_are_assigned_by_who_uses_their_results(order: tuple[int, ...]) -> None:
     golden, candidate = made((0, 1, 2)), made(order)
-    pairs = reassign_siblings(golden, candidate, [(n, n) for n in range(6)])
+    pairs = assigned(golden, candidate, [(n, n) for n in range(6)])
     assert pairs == [(n, order.index(n)) for n in range(3)] + [(3, 3), (4, 4), (5, 5)]
 
 
@@ -34,22 +40,22 @@ def test_without_uses_those_pair_that_ended_alike() -> None:
             made.call("make", {}, status=status, batch="b")
         return normal(made.end())
 
-    pairs = reassign_siblings(run("ok", "timeout"), run("error", "ok"), [(0, 0), (1, 1)])
+    pairs = assigned(run("ok", "timeout"), run("error", "ok"), [(0, 0), (1, 1)])
     assert pairs == [(0, 1), (1, 0)]
-    assert reassign_siblings(run("ok", "ok"), run("ok", "ok"), [(0, 0), (1, 1)]) == [(0, 0), (1, 1)]
+    assert assigned(run("ok", "ok"), run("ok", "ok"), [(0, 0), (1, 1)]) == [(0, 0), (1, 1)]
 
 
 def test_outside_a_batch_nothing_is_interchangeable() -> None:
     golden, candidate = made((0, 1, 2), has_batch=False), made((1, 0, 2), has_batch=False)
     pairs = [(n, n) for n in range(6)]
-    assert reassign_siblings(golden, candidate, pairs) is pairs
+    assert assigned(golden, candidate, pairs) is pairs
     alone = [(0, 0), (3, 3)]
-    assert reassign_siblings(made((0, 1, 2)), made((1, 0, 2)), alone) is alone
+    assert assigned(made((0, 1, 2)), made((1, 0, 2)), alone) is alone
 
 
 def test_a_use_by_a_call_that_only_one_side_has_counts_for_nothing() -> None:
     golden, candidate = made((0, 1, 2)), made((1, 0, 2))
-    pairs = reassign_siblings(golden, candidate, [(0, 0), (1, 1), (2, 2), (5, 5)])
+    pairs = assigned(golden, candidate, [(0, 0), (1, 1), (2, 2), (5, 5)])
     assert pairs == [(0, 0), (1, 1), (2, 2), (5, 5)]
 
 

@@ -65,9 +65,11 @@ class Plain:
         if group in self.failed:
             self.failed.remove(group)
 
-    def find(self, call: ToolCall, turn: int | None, index: int) -> Group | None:
+    def find(self, call: ToolCall, turn: int | None, parent: Group | None, index: int) -> Group | None:
         for earlier in reversed(self.failed):
             first = earlier.last.call
+            if earlier.parent is not parent:
+                continue
             if call.batch is not None and is_beside(earlier, call, turn):
                 continue
             if earlier.closer is not None and not is_beside(earlier.closer, call, turn):
@@ -80,7 +82,7 @@ class Plain:
         call = new.first.call
         still: list[Group] = []
         for earlier in self.failed:
-            if call.batch is not None and is_beside(earlier, call, new.turn):
+            if earlier.parent is not new.parent or (call.batch is not None and is_beside(earlier, call, new.turn)):
                 still.append(earlier)
             elif earlier.closer is None:
                 earlier.closer = new
