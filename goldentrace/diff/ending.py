@@ -4,12 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from goldentrace.codec.canonical import canonical, decode
+from goldentrace.codec.canonical import canonical
 from goldentrace.diff.scene import Scene
+from goldentrace.match.references import Relation
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import LooseEvent
-from goldentrace.model.placeholder import relabel
+from goldentrace.model.placeholder import parse_leaf
 
+MAX_RIVALS: Final = 200
+"""Effects of equal shape that one is compared with."""
 NO_LIMIT: Final = "none"
 """What a GT503 says of the side where no limit fired."""
 
@@ -73,74 +76,75 @@ def _limit_words(found: _PlacedLimit | None) -> str:
 
 def compare_effects(scene: Scene) -> None:
     """Add one GT504 where the ledgers differ; order does not count, numbers and entities do."""
-    before, now = _effects(scene.golden, _golden_names(scene)), _effects(scene.candidate, _candidate_names(scene))
-    if before == now:
-        return
-    if not now and scene.candidate.header.states is not None:
+    before, now = (_effects(side) for side in (scene.golden, scene.candidate))
+    if not now and before and _keeps_no_ledger(scene):
         scene.note("effects: the candidate's source keeps no ledger")
         return
-    gone, come = before - now, now - before
-    lines = (
-        _effect_line(scene.golden, gone, _golden_names(scene)),
-        _effect_line(scene.candidate, come, _candidate_names(scene)),
-    )
-    names = sorted({_name(key) for key in (*gone, *come)})
-    text = "; ".join(f"{name}: {_count(before, name)} -> {_count(now, name)}" for name in names)
-    if all(_count(before, name) == _count(now, name) for name in names):
+    gone, come = _unmatched(scene, before, now)
+    if not gone and not come:
+        return
+    names = sorted({event.fields["name"] for event in (*gone, *come)})
+    expected, actual = (Counter(event.fields["name"] for event in side) for side in (before, now))
+    text = "; ".join(f"{name}: {expected[name]} -> {actual[name]}" for name in names)
+    if all(expected[name] == actual[name] for name in names):
         text = f"{', '.join(names)}: as many as before, on something else"
-    scene.change("GT504", f"effects {text}", expected=_counts(before, names), actual=_counts(now, names), lines=lines)
+    lines = (gone[0].line or None if gone else None, come[0].line or None if come else None)
+    counts = ({name: side[name] for name in names} for side in (expected, actual))
+    scene.change("GT504", f"effects {text}", expected=next(counts), actual=next(counts), lines=lines)
 
 
-Names = dict[str, str]
-"""Label of an operation -> what stands for it while ledgers are compared."""
+def _keeps_no_ledger(scene: Scene) -> bool:
+    """Can the candidate's source not tell? One that states what the golden's states could."""
+    states = scene.candidate.header.states
+    return states is not None and states != scene.golden.header.states
 
 
-def _golden_names(scene: Scene) -> Names:
-    """A paired operation keeps its label; of an unpaired one the number is left out, for it is a name and no count."""
-    paired = scene.references.to_candidate
-    return {
-        operation.label: operation.label if index in paired else operation.label.rpartition("#")[0]
-        for index, operation in enumerate(scene.golden.operations)
-    }
+def _effects(trace: NormalTrace) -> list[LooseEvent]:
+    return [event for event in trace.loose if event.kind == "effect"]
 
 
-def _candidate_names(scene: Scene) -> Names:
-    """A paired operation is called as its partner in the golden."""
-    partners = {c: scene.golden.operations[g].label for g, c in scene.references.to_candidate.items()}
-    return {
-        operation.label: partners.get(index, operation.label.rpartition("#")[0])
-        for index, operation in enumerate(scene.candidate.operations)
-    }
+def _unmatched(
+    scene: Scene, before: list[LooseEvent], now: list[LooseEvent]
+) -> tuple[list[LooseEvent], list[LooseEvent]]:
+    """The effects of each side that the other has not: equal leaves, and ids that mean the same."""
+    offered: dict[bytes, list[LooseEvent]] = {}
+    for event in now:
+        offered.setdefault(_shape(event), []).append(event)
+    gone: list[LooseEvent] = []
+    for event in before:
+        rivals = offered.get(_shape(event), [])
+        found = next((n for n, rival in enumerate(rivals[:MAX_RIVALS]) if _is_same(scene, event, rival)), None)
+        if found is None:
+            gone.append(event)
+        else:
+            del rivals[found]
+    left = {id(event) for rivals in offered.values() for event in rivals}
+    return gone, [event for event in now if id(event) in left]
 
 
-def _effects(trace: NormalTrace, names: Names) -> Counter[bytes]:
-    return Counter(_effect_key(event, names) for event in trace.loose if event.kind == "effect")
+def _shape(event: LooseEvent) -> bytes:
+    """An effect with every placeholder the same."""
+    return canonical(
+        [[place, parse_leaf(leaf)[0] if isinstance(leaf, str) else leaf] for place, leaf in _leaves(event)]
+    )
 
 
-def _effect_key(event: LooseEvent, names: Names) -> bytes:
-    return canonical({field: _named(value, names) for field, value in event.fields.items()})
+def _leaves(event: LooseEvent) -> list[tuple[str, Any]]:
+    """What an effect says, as place and written leaf: `name`, `key` and `value` with the pointer in them."""
+    found: list[tuple[str, Any]] = []
+    for field, value in sorted(event.fields.items()):
+        if field in ("key", "value") and isinstance(value, dict) and value.keys() != {"value"}:
+            found.extend((field + pointer, leaf) for pointer, leaf in sorted(value.items()))
+        else:
+            found.append((field, value))
+    return found
 
 
-def _named(value: Any, names: Names) -> Any:
-    if isinstance(value, str):
-        return relabel(value, names)
-    if isinstance(value, dict):
-        return {pointer: _named(leaf, names) for pointer, leaf in value.items()}
-    return value
-
-
-def _name(key: bytes) -> str:
-    return str(decode(key)["name"])
-
-
-def _count(effects: Counter[bytes], name: str) -> int:
-    return sum(count for key, count in effects.items() if _name(key) == name)
-
-
-def _counts(effects: Counter[bytes], names: list[str]) -> dict[str, int]:
-    return {name: _count(effects, name) for name in names}
-
-
-def _effect_line(trace: NormalTrace, wanted: Counter[bytes], names: Names) -> int | None:
-    found = (event for event in trace.loose if event.kind == "effect" and _effect_key(event, names) in wanted)
-    return next((event.line or None for event in found), None)
+def _is_same(scene: Scene, golden: LooseEvent, candidate: LooseEvent) -> bool:
+    """Of two effects of equal shape: do their ids mean the same?"""
+    for (place, written), (_, actual) in zip(_leaves(golden), _leaves(candidate), strict=True):
+        if isinstance(written, str) and "<" in written and place not in ("name", "agent"):
+            relation = scene.references.relate_effect(written, actual, candidate.index, place)
+            if relation not in (Relation.SAME, Relation.UNSAID, Relation.UNKNOWN):
+                return False
+    return True

@@ -71,6 +71,7 @@ def refers_alike(golden: Operation, candidate: Operation, candidate_index: int, 
             isinstance(written, str)
             and isinstance(actual, str)
             and "<" in written
+            and "<secret:" not in written  # what is only tried must not say which secret is which
             and references.relate(written, actual, candidate_index, pointer, 0) is Relation.OTHER_ID
         ):
             return False

@@ -76,6 +76,30 @@ class References(msgspec.Struct):
         """Compare one written leaf of the golden with the candidate's. candidate: operation; attempt: 0-based."""
         if "<" not in written and "<" not in actual:
             return Relation.SAME if written == actual else Relation.CHANGED
+        payloads = self.candidate.payloads
+        ids = () if payloads is None else payloads.argument_ids(candidate, pointer, attempt)
+        return self._relate_leaf(written, actual, ids, candidate)
+
+    def relate_effect(self, written: str, actual: str, event: int, place: str) -> Relation:
+        """Compare one written leaf of the golden's ledger with the candidate's.
+
+        event: index of the candidate's effect; place: `key` or `value` with the pointer in it. Where the call is gone
+        that the golden takes an id from, that is told of it, and nothing is known of the id.
+        """
+        if "<" not in written and "<" not in actual:
+            return Relation.SAME if written == actual else Relation.CHANGED
+        payloads = self.candidate.payloads
+        ids = () if payloads is None else payloads.effect_ids(event, place)
+        relation = self._relate_leaf(written, actual, ids, len(self.candidate.operations))
+        if relation is Relation.OTHER_ID:
+            sources = [self.golden_index(one.label) for one in parse_leaf(written)[1] if one.label]
+            if any(source is None or source not in self.to_candidate for source in sources):
+                return Relation.UNSAID
+        return relation
+
+    def _relate_leaf(self, written: str, actual: str, ids: tuple[str, ...], before: int) -> Relation:
+        """ids: those that the placeholders of the candidate's leaf stand for; before: operations that may supply
+        them."""
         shape, expected = parse_leaf(written)
         other_shape, found = parse_leaf(actual)
         if shape != other_shape or len(expected) != len(found):
@@ -83,7 +107,7 @@ class References(msgspec.Struct):
         nth_id = 0
         worst = Relation.SAME
         for one, other in zip(expected, found, strict=True):
-            relation = self._relate_one(one, other, candidate, pointer, attempt, nth_id)
+            relation = self._relate_one(one, other, ids[nth_id : nth_id + 1], before)
             nth_id += other.kind not in ("clock", "secret")
             if relation is Relation.CHANGED:
                 return relation
@@ -91,9 +115,7 @@ class References(msgspec.Struct):
                 worst = relation
         return worst
 
-    def _relate_one(
-        self, expected: Placeholder, found: Placeholder, candidate: int, pointer: str, attempt: int, nth: int
-    ) -> Relation:
+    def _relate_one(self, expected: Placeholder, found: Placeholder, ids: tuple[str, ...], before: int) -> Relation:
         if "clock" in (expected.kind, found.kind):
             return Relation.SAME if expected.text == found.text else Relation.CHANGED
         if "secret" in (expected.kind, found.kind):
@@ -106,7 +128,7 @@ class References(msgspec.Struct):
             return Relation.SAME if expected.text == found.text else Relation.OTHER_ID
         if self.candidate.payloads is None:
             return self._relate_names(expected, found)
-        return self._relate_values(expected, candidate, pointer, attempt, nth)
+        return self._relate_values(expected, ids, before)
 
     def _relate_secrets(self, expected: Placeholder, found: Placeholder) -> Relation:
         if expected.kind != found.kind:
@@ -126,20 +148,14 @@ class References(msgspec.Struct):
         is_same = mapped is not None and mapped == self.candidate_index(found.label)
         return Relation.SAME if is_same else Relation.OTHER_ID
 
-    def _relate_values(self, expected: Placeholder, candidate: int, pointer: str, attempt: int, nth: int) -> Relation:
-        payloads = self.candidate.payloads
-        assert payloads is not None
-        values = payloads.argument_ids(candidate, pointer, attempt)
-        if nth >= len(values):
-            return Relation.OTHER_ID
-        value = values[nth]
+    def _relate_values(self, expected: Placeholder, ids: tuple[str, ...], before: int) -> Relation:
         source = self.golden_index(expected.label)
-        if source is None:
+        if source is None or not ids:
             return Relation.OTHER_ID
         mapped = self.to_candidate.get(source)
         sources = [mapped] if mapped is not None else self._twins_of(source)
-        earlier = [one for one in sources if one < candidate]  # what runs later supplied nothing
-        return Relation.SAME if any(self._holds(one, expected, value) for one in earlier) else Relation.OTHER_ID
+        earlier = [one for one in sources if one < before]  # what runs later supplied nothing
+        return Relation.SAME if any(self._holds(one, expected, ids[0]) for one in earlier) else Relation.OTHER_ID
 
     def _twins_of(self, source: int) -> list[int]:
         """Candidate operations paired with golden operations that ask for exactly what a missing one asked for."""

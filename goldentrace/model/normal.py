@@ -35,6 +35,9 @@ class Payloads(Protocol):
     def argument_ids(self, operation: int, pointer: str, attempt: int = 0) -> tuple[str, ...]:
         """The ids that the leaf has placeholders for, in order, in comparable form."""
 
+    def effect_ids(self, event: int, place: str) -> tuple[str, ...]:
+        """The same of an effect's leaf. event: its index; place: `key` or `value` with the pointer in it."""
+
     def result_ids(self, operation: int, pointer: str, attempt: int | None = None) -> tuple[str, ...]:
         """The id at that place of the operation's last result, or of that attempt's (from 1); none where it is gone."""
 

@@ -11,7 +11,7 @@ import msgspec
 
 from goldentrace.codec.canonical import ARGS_DIGITS, JsonError, canonical, digest
 from goldentrace.errors import InputError, Where
-from goldentrace.model.event import ToolCall
+from goldentrace.model.event import Event
 from goldentrace.model.normal import Masked
 from goldentrace.model.operation import LeafMap, WrittenLeaf
 from goldentrace.model.profile import Profile
@@ -54,7 +54,7 @@ class ArgumentWriter:
         self.masked = masked
         self.flats: dict[int, Flat] = {}
         self.ids: dict[int, dict[str, tuple[str, ...]]] = {}
-        """Index of a call's event -> pointer -> the ids that the placeholders of that leaf stand for, in order."""
+        """Index of a call's or effect's event -> place -> the ids that the placeholders there stand for, in order."""
         self.provenance = Provenance(frozenset())
 
     def prepare(self, attempt: Try) -> Flat | None:
@@ -102,7 +102,7 @@ class ArgumentWriter:
                 written[pointer], reduced[pointer], ids = self.name_mixed(leaf, pointer, new, label)
                 self.ids.setdefault(attempt.call_index, {})[pointer] = ids
             elif isinstance(leaf, Moment):
-                written[pointer] = reduced[pointer] = self._name_moment(leaf, call, pointer, label)
+                written[pointer] = reduced[pointer] = self.name_moment(leaf, call, pointer, label)
             else:
                 written[pointer] = reduced[pointer] = leaf
         return written, _hash_of(reduced)
@@ -153,8 +153,9 @@ class ArgumentWriter:
         shape = f"str[{length}] {self.reader.digest(template)}"
         return " ".join((shape, *written)), " ".join((shape, *reduced)), tuple(ids)
 
-    def _name_moment(self, leaf: Moment, call: ToolCall, pointer: str, label: str | None) -> WrittenLeaf:
-        clock = wall_ms(call)
+    def name_moment(self, leaf: Moment, event: Event, pointer: str, label: str | None) -> WrittenLeaf:
+        """Return a leaf that may be the clock's as written: by its distance from the clock of its event."""
+        clock = wall_ms(event)
         if clock is None:
             return leaf.written
         distance_ms = leaf.at_ms - clock

@@ -36,7 +36,7 @@ def loose_events(trace: Trace, grouped: Grouped, members: list[int], writer: Arg
         elif isinstance(event, Limit):
             fields, kind = {"limit": event.limit, "max": event.max}, "limit"
         elif isinstance(event, Effect):
-            fields, kind = _effect(event, writer), "effect"
+            fields, kind = _effect(event, index, writer), "effect"
         else:
             continue
         if event.agent != MAIN_AGENT:
@@ -54,16 +54,19 @@ def _unit_end(members: list[int], position: int) -> int:
     return position
 
 
-def _effect(event: Effect, writer: ArgumentWriter) -> dict[str, Any]:
+def _effect(event: Effect, index: int, writer: ArgumentWriter) -> dict[str, Any]:
     """An effect keeps its name; its key and value as leaves, ids in them by provenance."""
     fields: dict[str, Any] = {"name": event.name}
     for name, flat in _flattened(event, writer.reader):
         written: LeafMap = {}
         for pointer, leaf in flat.leaves.items():
             if isinstance(leaf, Mixed):
-                written[pointer] = writer.name_mixed(leaf, pointer, NewIds(), None)[0]
+                written[pointer], _, ids = writer.name_mixed(leaf, pointer, NewIds(), None)
+                writer.ids.setdefault(index, {})[name + pointer] = ids
+            elif isinstance(leaf, Moment):
+                written[pointer] = writer.name_moment(leaf, event, pointer, None)
             else:
-                written[pointer] = leaf.written if isinstance(leaf, Moment) else leaf
+                written[pointer] = leaf
         fields[name] = written[""] if set(written) == {""} else written
     return fields
 

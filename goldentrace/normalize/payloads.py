@@ -34,7 +34,7 @@ class RunPayloads:
         argument_ids: Mapping[int, Mapping[str, tuple[str, ...]]],
     ) -> None:
         """groups: in canonical order; members: number of the canonical unit (batch or serial call) of each;
-        argument_ids: index of a call's event -> pointer -> the ids that placeholders stand for."""
+        argument_ids: index of a call's or effect's event -> place -> the ids that placeholders stand for."""
         self._reader = reader
         self._groups = groups
         self._members = members
@@ -80,6 +80,10 @@ class RunPayloads:
         tries = self._groups[operation].tries()
         index = tries[min(attempt, len(tries) - 1)].call_index
         return self._argument_ids.get(index, {}).get(pointer, ())
+
+    def effect_ids(self, event: int, place: str) -> tuple[str, ...]:
+        """Return the ids that one leaf of an effect has placeholders for, in order, in comparable form."""
+        return self._argument_ids.get(event, {}).get(place, ())
 
     def documents(self, operation: int) -> list[ResultDocument | None]:
         """Return the decoded result of each attempt of an operation, None where there is none."""
