@@ -16,11 +16,11 @@ import os
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar, get_args
+from typing import Any, Final, Literal, Self, TypeVar, get_args, overload
 
 import msgspec
 
@@ -45,15 +45,16 @@ from goldentrace.record.limits import LIMITS_VARIABLE, LimitReached, Limits, Met
 from goldentrace.record.payloads import STORAGE_VARIABLE, Payloads, StoragePolicy, read_storage
 from goldentrace.record.session import TRACE_VARIABLE, Session
 from goldentrace.record.statements import Statements, check
-from goldentrace.record.tools import make_tool
+from goldentrace.record.tools import describe_tool, name_of
 from goldentrace.record.turn import Turn, turn_fields
-from goldentrace.record.wrap import call_of, wrap_callable, wrap_registry
+from goldentrace.record.wrap import call_of, wrap_registry, wrap_tool
 from goldentrace.store.clock import Clock
 
 SCENARIO_VARIABLE: Final = "GOLDENTRACE_SCENARIO"
 SEED_VARIABLE: Final = "GOLDENTRACE_SEED"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Wrapped = TypeVar("Wrapped")
 
 
 class Recorder(Statements):
@@ -247,14 +248,20 @@ class Recorder(Statements):
 
     # --- tools ------------------------------------------------------------------------------------------------------
 
-    def wrap_tools(self, tools: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a registry whose tools are recorded: name -> callable, or dict or object that holds one and says about
-        it.
+    @overload
+    def wrap_tools(self, tools: Mapping[str, Any], *, ignore: Collection[str] = ()) -> dict[str, Any]: ...
+    @overload
+    def wrap_tools(self, tools: Sequence[Any], *, ignore: Collection[str] = ()) -> list[Any]: ...
+    def wrap_tools(self, tools: Any, *, ignore: Collection[str] = ()) -> dict[str, Any] | list[Any]:
+        """Return a registry whose tools are recorded: a dict of name -> tool, or a list of tools that have a name. A
+        tool is a callable, or a dict or object that holds one and says about it.
 
-        Read from a dict's keys or an object's attributes: callable (func, function, fn, handler, coroutine), access,
-        resource, idempotency_key, destructive. Raises: ConfigError, TypeError for an entry that is no tool.
+        Read from a dict's keys or an object's attributes: callable (func, function, fn, handler, coroutine; `_run`,
+        `_arun` of a LangChain class), access, resource, idempotency_key, destructive. ignore: parameters that are no
+        arguments of the calls; those that LangChain and LangGraph fill are left out anyway. Raises: ConfigError, also
+        where nothing is recorded, for what is no tool.
         """
-        return wrap_registry(self._session, tools)
+        return wrap_registry(self._session, tools, ignore)
 
     def tool(
         self,
@@ -264,21 +271,21 @@ class Recorder(Statements):
         resource: str | None = None,
         idempotency_key: str | None = None,
         destructive: bool = False,
-    ) -> Callable[[Function], Function]:
-        """Decorate a function as a tool. name: default the function's; resource, idempotency_key: templates over its
-        arguments, `order:{order_id}`. Raises: ConfigError for a template or an access that is wrong.
+        ignore: Collection[str] = (),
+    ) -> Callable[[Wrapped], Wrapped]:
+        """Decorate a tool: a function, or an object that holds one, as another decorator leaves it.
+
+        name: default its own; resource, idempotency_key: templates over its arguments, `order:{order_id}`; ignore: as
+        for `wrap_tools`. Raises: ConfigError, also where nothing is recorded, for what is no tool, for a template or an
+        access that is wrong.
         """
 
-        def decorate(function: Function) -> Function:
-            inner = getattr(function, "__func__", function)
-            tool = make_tool(
-                name or str(getattr(inner, "__name__", type(inner).__name__)),
-                access=access,
-                resource=resource,
-                idempotency_key=idempotency_key,
-                is_destructive=destructive,
-            )
-            return wrap_callable(self._session, function, tool)  # type: ignore[return-value]
+        def decorate(source: Wrapped) -> Wrapped:
+            tool = describe_tool(
+                name or name_of(source) or type(source).__name__, source, ignore, access=access, resource=resource,
+                idempotency_key=idempotency_key, destructive=destructive or None,
+            )  # fmt: skip
+            return wrap_tool(self._session, source, tool)  # type: ignore[no-any-return]
 
         return decorate
 

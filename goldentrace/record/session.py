@@ -243,7 +243,7 @@ class Session:
             arguments = binder.bind(args, kwargs)
             resource, key = binder.resource(arguments), binder.idempotency_key(arguments)
             scope = self.calls.scope()
-            encoded = self.payloads.raw(arguments) if self.is_recording else ABSENT
+            encoded = self.payloads.raw(binder.recorded(arguments)) if self.is_recording else ABSENT
             at = self.now()
             call = self.calls.begin(scope, tool.name, encoded, at.mono_ns)
             call.access, call.is_destructive = tool.access, tool.is_destructive

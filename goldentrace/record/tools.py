@@ -6,35 +6,47 @@ them. This module must not call a tool.
 
 import inspect
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from goldentrace.errors import ConfigError, Where
 from goldentrace.model.event import Access
-
-CALLABLE_NAMES: Final = ("callable", "func", "function", "fn", "handler", "coroutine")
-"""Where objects and dicts of a registry keep the function: of hand-written ones and of LangChain (func, coroutine)."""
+from goldentrace.record.injected import injected_parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as it is recorded. resource, idempotency_key: templates over its arguments, `order:{order_id}`."""
+    """A tool as it is recorded. resource, idempotency_key: templates over its arguments, `order:{order_id}`; ignore:
+    parameters that are no arguments of the call."""
 
     name: str
     access: Access | None = None
     resource: str | None = None
     idempotency_key: str | None = None
     is_destructive: bool = False
+    ignore: frozenset[str] = frozenset()
 
 
-def describe_tool(name: str, source: Any) -> Tool:
-    """Return what a registry's entry says of its tool, by its keys or attributes. Raises: ConfigError.
+def name_of(source: Any) -> str | None:
+    """Return the name that a tool gives itself: `name` of a dict or object, `__name__` of a function; None where it
+    has none."""
+    if isinstance(source, Mapping):
+        return _text(source.get("name"))
+    function = getattr(source, "__func__", source)
+    return _text(getattr(function, "name", None)) or _text(getattr(function, "__name__", None))
 
-    MCP's annotations count where nothing else is said: readOnlyHint, destructiveHint.
+
+def describe_tool(name: str, source: Any, ignore: Collection[str] = (), **said: Any) -> Tool:
+    """Return what an entry of a registry says of its tool, by its keys or attributes. Raises: ConfigError.
+
+    said: what was said beside it, which counts first: access, resource, idempotency_key, destructive. MCP's annotations
+    count where nothing else is said: readOnlyHint, destructiveHint.
     """
 
     def stated(key: str) -> Any:
+        if said.get(key) is not None:
+            return said[key]
         return source.get(key) if isinstance(source, Mapping) else getattr(source, key, None)
 
     access = stated("access")
@@ -53,6 +65,7 @@ def describe_tool(name: str, source: Any) -> Tool:
         resource=_text(stated("resource")),
         idempotency_key=_text(stated("idempotency_key")),
         is_destructive=is_destructive is True,
+        ignore=ignore,
     )
 
 
@@ -63,14 +76,18 @@ def make_tool(
     resource: str | None = None,
     idempotency_key: str | None = None,
     is_destructive: bool = False,
+    ignore: Collection[str] = (),
 ) -> Tool:
-    """Return a Tool. Raises: ConfigError for another access than read or write, and for a template that is none."""
+    """Return a Tool. Raises: ConfigError for another access than read or write, for a template that is none, and for a
+    text in place of the names to ignore."""
+    if isinstance(ignore, str):
+        raise ConfigError(f"ignore of tool {name!r} is a text", next_step=f"write ignore=({ignore!r},)")
     if access not in (None, "read", "write"):
         raise ConfigError(f"access of tool {name!r} is {access!r}", next_step="it is read or write, or left out")
     for template in (resource, idempotency_key):
         if template is not None:
             _parse(template, name)
-    return Tool(name, access, resource, idempotency_key, is_destructive)  # type: ignore[arg-type] # checked above
+    return Tool(name, access, resource, idempotency_key, is_destructive, frozenset(ignore))  # type: ignore[arg-type] # checked above
 
 
 def _text(value: Any) -> str | None:
@@ -85,6 +102,7 @@ class Binder:
 
     def __init__(self, function: Callable[..., Any], tool: Tool) -> None:
         self._tool = tool
+        self._left_out = tool.ignore | injected_parameters(function)
         self._signature: inspect.Signature | None
         try:
             self._signature = inspect.signature(function)
@@ -117,6 +135,12 @@ class Binder:
             except TypeError:
                 pass  # the call itself will fail of it, and that is recorded
         return {"args": list(args), **kwargs} if args else dict(kwargs)
+
+    def recorded(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments without those that the framework or the author's own code filled in."""
+        if self._left_out.isdisjoint(arguments):
+            return arguments
+        return {name: value for name, value in arguments.items() if name not in self._left_out}
 
     def resource(self, arguments: Mapping[str, Any]) -> str | None:
         """Return what the call touches, None where the tool does not say or an argument is missing."""

@@ -8,44 +8,92 @@ import copy
 import functools
 import inspect
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
+from goldentrace.errors import ConfigError
 from goldentrace.record.calls import Call
 from goldentrace.record.failures import chain
 from goldentrace.record.session import Session
-from goldentrace.record.tools import CALLABLE_NAMES, Binder, Tool, describe_tool
+from goldentrace.record.tools import Binder, Tool, describe_tool, name_of
 
 _Begin = Callable[[tuple[Any, ...], dict[str, Any]], Call]
 
 
-def wrap_registry(session: Session, tools: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the registry with every tool wrapped.
+CALLABLE_NAMES: Final = ("callable", "func", "function", "fn", "handler", "coroutine")
+"""Where objects and dicts of a registry keep the function: of hand-written ones and of LangChain (func, coroutine)."""
+METHOD_NAMES: Final = ("_run", "_arun")
+"""Where a subclass of LangChain's BaseTool has it instead."""
 
-    An entry is a callable, or a dict or object that holds one (see `CALLABLE_NAMES`): of these a shallow copy is
-    returned with the callable replaced, so that the agent finds what it expects. Raises: ConfigError for metadata that
-    is wrong, TypeError for an entry without a callable.
+
+def wrap_registry(session: Session, tools: Any, ignore: Collection[str] = ()) -> dict[str, Any] | list[Any]:
+    """Return the registry with every tool wrapped (see `wrap_tool`): of a mapping a dict, of a list or tuple a list.
+
+    ignore: parameters that are no arguments, of whichever tool has them. Raises: ConfigError for anything else, for
+    metadata that is wrong, for an entry that holds no callable, for one in a list that has no name.
     """
-    return {name: _wrap_entry(session, name, entry) for name, entry in tools.items()}
+    if isinstance(tools, Mapping):
+        return {name: wrap_tool(session, entry, describe_tool(name, entry, ignore)) for name, entry in tools.items()}
+    if not isinstance(tools, list | tuple):
+        raise ConfigError(
+            f"wrap_tools was given a {type(tools).__name__}",
+            next_step="give it a dict of tools by name or a list of them; one tool: rec.tool()(tool)",
+        )
+    return [wrap_tool(session, entry, describe_tool(_name_in_list(entry), entry, ignore)) for entry in tools]
 
 
-def _wrap_entry(session: Session, name: str, entry: Any) -> Any:
-    tool = describe_tool(name, entry)
-    if isinstance(entry, Mapping):
-        held = {key: entry[key] for key in CALLABLE_NAMES if callable(entry.get(key))}
-        if held:
-            return {**entry, **{key: wrap_callable(session, function, tool) for key, function in held.items()}}
-    elif not inspect.isroutine(entry) and not isinstance(entry, functools.partial | type):
-        held = {key: value for key in CALLABLE_NAMES if callable(value := getattr(entry, key, None))}
-        if held:
-            copied = copy.copy(entry)
-            for key, function in held.items():
-                object.__setattr__(copied, key, wrap_callable(session, function, tool))
-            return copied
-    if callable(entry):
+def _name_in_list(entry: Any) -> str:
+    name = name_of(entry)
+    if name is None:
+        raise ConfigError(
+            f"a tool of the list has no name: {type(entry).__name__}",
+            next_step="give the tools as a dict by name, or leave out of the list what the agent does not run itself",
+        )
+    return name
+
+
+def wrap_tool(session: Session, entry: Any, tool: Tool) -> Any:
+    """Return a tool that records its calls.
+
+    A callable is wrapped. Of a dict or object that holds one (`CALLABLE_NAMES`, `METHOD_NAMES`) a shallow copy is
+    returned with the callable replaced, so that the agent finds what it expects. A recorder that has nothing to write
+    and no limit returns the tool itself. Raises: ConfigError for what is neither, or a template that names no argument.
+    """
+    held = _held(entry)
+    if not held:
+        if not callable(entry):
+            raise ConfigError(
+                f"tool {tool.name!r} is no callable and holds none ({', '.join(CALLABLE_NAMES)})",
+                next_step="wrap the plain function, below other decorators, or record it by rec.call and rec.result",
+            )
         return wrap_callable(session, entry, tool)
-    raise TypeError(f"tool {name!r} is no callable and holds none ({', '.join(CALLABLE_NAMES)})")
+    wrapped = {key: wrap_callable(session, function, tool) for key, function in held.items()}
+    if not session.is_active:
+        return entry
+    if isinstance(entry, Mapping):
+        return {**entry, **wrapped}
+    copied = copy.copy(entry)
+    for key, function in wrapped.items():
+        object.__setattr__(copied, key, function)
+    return copied
+
+
+def _held(entry: Any) -> dict[str, Callable[..., Any]]:
+    """The callables that a dict or object holds for the agent to call, by key or attribute."""
+    if isinstance(entry, Mapping):
+        return {key: entry[key] for key in CALLABLE_NAMES if callable(entry.get(key))}
+    if inspect.isroutine(entry) or isinstance(entry, functools.partial | type):
+        return {}
+    held = {key: value for key in CALLABLE_NAMES if callable(value := getattr(entry, key, None))}
+    if held or callable(entry):
+        return held
+    return {name: getattr(entry, name) for name in METHOD_NAMES if _is_own(getattr(type(entry), name, None))}
+
+
+def _is_own(method: Any) -> bool:
+    """Is this the tool's method? What LangChain's base class has calls the other one."""
+    return inspect.isfunction(method) and not method.__module__.startswith("langchain_core.")
 
 
 def wrap_callable(session: Session, function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:

@@ -15,6 +15,7 @@ import pytest
 from goldentrace import Recorder
 from goldentrace.errors import ConfigError
 from tests.record.conftest import Run
+from tests.record.langchain_shapes import BaseTool, StructuredTool, tool
 
 
 def one(events: list[dict[str, Any]]) -> dict[str, Any]:
@@ -440,9 +441,100 @@ def test_what_is_wrong_about_a_tool_is_said_before_the_run(options: dict[str, An
             pass
 
 
-def test_an_entry_that_is_no_tool_is_said_before_the_run(run: Run) -> None:
-    with pytest.raises(TypeError, match="tool 't' is no callable"):
-        run.recorder().wrap_tools({"t": {"schema": {}}})
+NO_TOOLS = {
+    "a dict without a callable": {"t": {"schema": {}}},
+    "an object without one": {"t": object()},
+    "a dict in a list": [{"name": "t", "function": {"parameters": {}}}],
+    "a tool of a library that holds none": [types.SimpleNamespace(name="t", on_invoke_tool=plain)],
+}
+
+
+@pytest.mark.parametrize("is_recording", [True, False], ids=["recording", "not recording"])
+@pytest.mark.parametrize("tools", NO_TOOLS.values(), ids=NO_TOOLS)
+def test_an_entry_that_is_no_tool_is_said_before_the_run(tools: Any, is_recording: bool, run: Run) -> None:
+    recorder = run.recorder() if is_recording else Recorder()
+    with pytest.raises(ConfigError, match="tool 't' is no callable and holds none") as caught:
+        recorder.wrap_tools(tools)
+    assert caught.value.next_step == (
+        "wrap the plain function, below other decorators, or record it by rec.call and rec.result"
+    )
+    entry = tools["t"] if isinstance(tools, dict) else tools[0]
+    with pytest.raises(ConfigError, match="is no callable and holds none"):
+        recorder.tool(name="t")(entry)
+
+
+@pytest.mark.parametrize(
+    ("tools", "what"),
+    [
+        (StructuredTool(plain), "wrap_tools was given a StructuredTool"),
+        ("plain", "wrap_tools was given a str"),
+        ([functools.partial(plain)], "a tool of the list has no name: partial"),
+        ([{"type": "web_search"}], "a tool of the list has no name: dict"),
+    ],
+)
+def test_a_registry_that_is_none_is_said_before_the_run(tools: Any, what: str) -> None:
+    with pytest.raises(ConfigError, match=what):
+        Recorder().wrap_tools(tools)
+
+
+# --- tools of LangChain ----------------------------------------------------------------------------------------------
+
+
+def test_a_decorator_above_the_frameworks_own(run: Run) -> None:
+    with run.recorder() as recorder:
+
+        @recorder.tool(access="read", resource="doc:{x}")
+        @tool
+        def look(x: int) -> int:
+            return x + 1
+
+        @recorder.tool()
+        @tool
+        async def wait(x: int) -> int:
+            return x + 1
+
+        assert isinstance(look, StructuredTool)
+        assert (look.parameters, look.invoke({"x": 1})) == (["x"], 2)
+        assert asyncio.run(wait.ainvoke({"x": 1})) == 2
+    shown = [(event["tool_name"], event.get("access"), event.get("resource")) for event in run.events("tool_call")]
+    assert shown == [("look", "read", "doc:1"), ("wait", None, None)]
+    assert [event["result"] for event in run.events("tool_result")] == [2, 2]
+
+
+class Search(BaseTool):
+    """A tool as a class, which has no function to replace."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def _run(self, x: int) -> int:
+        return x + 1
+
+
+class Fetch(Search):
+    async def _arun(self, x: int) -> int:
+        return x + 1
+
+
+def test_a_list_of_tools_is_given_back_as_a_list(run: Run) -> None:
+    tools = (StructuredTool(plain), Search("search"), Fetch("fetch"), coroutine)
+    with run.recorder() as recorder:
+        first, search, fetch, last = recorder.wrap_tools(tools)
+        assert first.invoke({"x": 1}) == search.invoke({"x": 1}) == 2
+        assert (
+            asyncio.run(search.ainvoke({"x": 1})) == asyncio.run(fetch.ainvoke({"x": 1})) == asyncio.run(last(1)) == 2
+        )
+    names = [event["tool_name"] for event in run.events("tool_call")]
+    assert names == ["plain", "search", "search", "fetch", "coroutine"], "each call once"
+    assert [event["result"] for event in run.events("tool_result")] == [2] * 5
+    assert tools[0].func is plain, "the tools themselves are as they were"
+
+
+def test_without_a_recording_the_very_objects_come_back() -> None:
+    recorder = Recorder()
+    tools = [StructuredTool(plain), Search("search"), {"name": "d", "callable": plain}, plain]
+    assert all(one is other for one, other in zip(recorder.wrap_tools(tools), tools, strict=True))
+    assert recorder.tool(access="read")(tools[0]) is tools[0]
 
 
 def test_a_template_does_not_reach_into_private_attributes(run: Run) -> None:
