@@ -108,8 +108,8 @@ class Run:
     def decide(self, decision: str, call_id: str | None = None, **fields: Any) -> "Run":
         return self.add(Decision, decision=decision, call_id=call_id, **fields)
 
-    def approve(self, call_id: str, verdict: str = "approved") -> "Run":
-        return self.add(Approval, call_id=call_id, verdict=verdict)
+    def approve(self, call_id: str, verdict: str = "approved", **fields: Any) -> "Run":
+        return self.add(Approval, call_id=call_id, verdict=verdict, **fields)
 
     def effect(self, name: str, **fields: Any) -> "Run":
         return self.add(Effect, name=name, **fields)

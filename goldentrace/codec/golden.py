@@ -101,8 +101,12 @@ class _Reading:
                 )
             )  # fmt: skip
         elif isinstance(line, GoldenApproval):
-            step = ApprovalStep(verdict=line.verdict, by=line.by, at_ms=line.t_offset_ms, line=number)
-            self.operation(line.call, number, is_opening=True).steps.append(step)
+            operation = self.operation(line.call, number, is_opening=True)
+            is_early = any((line.call, attempt.number) in self.open for attempt in operation.attempts[-1:])
+            step = ApprovalStep(
+                verdict=line.verdict, is_early=is_early, by=line.by, at_ms=line.t_offset_ms, line=number
+            )  # fmt: skip
+            operation.steps.append(step)
         elif isinstance(line, GoldenEnd):
             self.end, self.end_line = line, number
         else:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from goldentrace.codec.canonical import encode
 from goldentrace.model.event import FORMAT
 from goldentrace.model.normal import Header, NormalTrace
-from goldentrace.model.operation import Attempt, DecisionStep, LooseEvent, Operation
+from goldentrace.model.operation import ApprovalStep, Attempt, DecisionStep, LooseEvent, Operation
 
 
 def encode_golden(normal: NormalTrace, *, kind: str = "golden") -> bytes:
@@ -63,11 +63,15 @@ def _header(header: Header, kind: str) -> dict[str, Any]:
 def operation_lines(operation: Operation, uses: tuple[str, ...], *, is_timed: bool) -> list[dict[str, Any]]:
     """Return the lines of one operation: its calls, results, decisions and approvals in order."""
     lines: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     for step in operation.steps:
+        if not (isinstance(step, ApprovalStep) and step.is_early):
+            lines.extend(result)
+            result = []
         if isinstance(step, Attempt):
             lines.append(_call_line(operation, step, uses, is_timed=is_timed))
             if step.status is not None:
-                lines.append(_result_line(operation, step, is_timed=is_timed))
+                result = [_result_line(operation, step, is_timed=is_timed)]
         elif isinstance(step, DecisionStep):
             lines.append(
                 _compact(
@@ -87,7 +91,7 @@ def operation_lines(operation: Operation, uses: tuple[str, ...], *, is_timed: bo
                     }
                 )
             )  # fmt: skip
-    return lines
+    return lines + result
 
 
 def _call_line(operation: Operation, attempt: Attempt, uses: tuple[str, ...], *, is_timed: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from goldentrace.diff.payload import describe_differences, rebuild
 from goldentrace.diff.scene import Scene
+from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import ApprovalStep, Attempt, LeafMap, Operation
 
 
@@ -37,7 +38,9 @@ def compare_statuses(scene: Scene, golden: int, candidate: int) -> None:
     one, other = scene.golden.operations[golden], scene.candidate.operations[candidate]
     tries = _numbered_pairs(one, other)
     for number, before, now in tries:
-        if before.status is None or now.status is None:
+        if (before.status is None and not _tells_results(scene.golden)) or (
+            now.status is None and not _tells_results(scene.candidate)
+        ):
             if before.status is not now.status:
                 scene.note("results of some attempts: one side has none")
             continue
@@ -56,6 +59,11 @@ def compare_statuses(scene: Scene, golden: int, candidate: int) -> None:
                 expected=_ended(before), actual=_ended(now), attempt=number,
             )  # fmt: skip
             return
+
+
+def _tells_results(trace: NormalTrace) -> bool:
+    """Does a call without a result stand for one that was never answered? A recorder's trace says what there was."""
+    return trace.header.states is None and trace.incomplete is None
 
 
 def _numbered_pairs(one: Operation, other: Operation) -> list[tuple[int, Attempt, Attempt]]:
@@ -79,8 +87,12 @@ def compare_approvals(scene: Scene, golden: int, candidate: int) -> None:
     """Add GT205 where an approval is another, missing or new."""
     one, other = scene.golden.operations[golden], scene.candidate.operations[candidate]
     before, now = _approvals(one), _approvals(other)
+    people = [step.by for step in one.approvals], [step.by for step in other.approvals]
     if before == now:
-        return
+        changed = [(was, by) for was, by in zip(*people, strict=True) if None not in (was, by) and was != by]
+        if not changed:
+            return
+        before, now = ([f"{verdict} by {by}" for verdict in before] for by in changed[0])
     lines = (
         one.approvals[0].line if before else one.first.call_line,
         other.approvals[0].line if now else other.first.call_line,
@@ -93,14 +105,15 @@ def compare_approvals(scene: Scene, golden: int, candidate: int) -> None:
 
 
 def _approvals(operation: Operation) -> list[str]:
-    """Verdicts in order, each with the attempt that it came after: an approval of what has run already is another."""
+    """Verdicts in order, each with the attempt after whose result it came: what has run already is another thing."""
     found: list[str] = []
     attempts = 0
     for step in operation.steps:
         if isinstance(step, Attempt):
             attempts = step.number
         elif isinstance(step, ApprovalStep):
-            found.append(step.verdict if not attempts else f"{step.verdict} after attempt {attempts}")
+            done = attempts - step.is_early
+            found.append(step.verdict if not done else f"{step.verdict} after attempt {done}")
     return found
 
 

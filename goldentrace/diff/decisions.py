@@ -25,6 +25,7 @@ class Made(NamedTuple):
     is_inferred: bool
     place: int
     line: int
+    agent: str | None = None
 
 
 def comparable_kinds(golden: NormalTrace, candidate: NormalTrace, profile: Profile) -> frozenset[str]:
@@ -89,9 +90,8 @@ def _loose(events: list[LooseEvent], anchors: Sequence[int], kinds: frozenset[st
             fields = event.fields
             is_inferred = bool(fields.get("inferred"))
             place = anchors[min(event.position, len(anchors) - 1)]
-            found.append(
-                Made(fields["decision"], fields.get("by"), fields.get("reason"), is_inferred, place, event.line)
-            )
+            by, reason, agent = (fields.get(name) for name in ("by", "reason", "agent"))
+            found.append(Made(fields["decision"], by, reason, is_inferred, place, event.line, agent))
     return found
 
 
@@ -105,7 +105,7 @@ def _differences(before: list[Made], now: list[Made]) -> bool:
 
 def _is_other(one: Made, other: Made) -> bool:
     """Another decision of the same kind: who and why count where both sides say so and neither was inferred."""
-    if one.kind != other.kind or one.place != other.place:
+    if (one.kind, one.place, one.agent) != (other.kind, other.place, other.agent):
         return True
     if one.by is not None and other.by is not None and one.by != other.by:
         return True
@@ -168,4 +168,6 @@ def _words(made: Made) -> str:
         parts.append(f"({made.reason})")
     if made.by is not None:
         parts.append(f"by the {made.by}")
+    if made.agent is not None:
+        parts.append(f"of {made.agent}")
     return " ".join(parts)

@@ -31,9 +31,7 @@ def compare_end(scene: Scene) -> None:
     ):
         if before == now:
             continue
-        if (before == "unknown" and golden.header.states is not None) or (
-            now == "unknown" and candidate.header.states is not None
-        ):
+        if "unknown" in (before, now) and _is_other_source(scene, golden if before == "unknown" else candidate):
             scene.note(f"{what}: one side does not record it")
             continue
         scene.change(code, f"{what} {before}, now {now}", expected=before, actual=now, lines=lines)
@@ -61,10 +59,15 @@ _PlacedLimit = tuple[tuple[str, object, int], LooseEvent]
 
 def _limits(trace: NormalTrace, anchors: Sequence[int]) -> list[_PlacedLimit]:
     return [
-        ((event.fields["limit"], event.fields.get("max"), anchors[min(event.position, len(anchors) - 1)]), event)
+        ((_limit_name(event), event.fields.get("max"), anchors[min(event.position, len(anchors) - 1)]), event)
         for event in trace.loose
         if event.kind == "limit"
     ]
+
+
+def _limit_name(event: LooseEvent) -> str:
+    agent = event.fields.get("agent")
+    return f"{event.fields['limit']}{'' if agent is None else f' of {agent}'}"
 
 
 def _limit_words(found: _PlacedLimit | None) -> str:
@@ -77,7 +80,7 @@ def _limit_words(found: _PlacedLimit | None) -> str:
 def compare_effects(scene: Scene) -> None:
     """Add one GT504 where the ledgers differ; order does not count, numbers and entities do."""
     before, now = (_effects(side) for side in (scene.golden, scene.candidate))
-    if not now and before and _keeps_no_ledger(scene):
+    if not now and before and _is_other_source(scene, scene.candidate):
         scene.note("effects: the candidate's source keeps no ledger")
         return
     gone, come = _unmatched(scene, before, now)
@@ -93,10 +96,9 @@ def compare_effects(scene: Scene) -> None:
     scene.change("GT504", f"effects {text}", expected=next(counts), actual=next(counts), lines=lines)
 
 
-def _keeps_no_ledger(scene: Scene) -> bool:
-    """Can the candidate's source not tell? One that states what the golden's states could."""
-    states = scene.candidate.header.states
-    return states is not None and states != scene.golden.header.states
+def _is_other_source(scene: Scene, side: NormalTrace) -> bool:
+    """May a side say nothing because its source does not record it? Not where the other side's source is alike."""
+    return side.header.states is not None and scene.candidate.header.states != scene.golden.header.states
 
 
 def _effects(trace: NormalTrace) -> list[LooseEvent]:

@@ -30,8 +30,9 @@ def compare_order(scene: Scene) -> None:
             scene.change("GT106", f"{label}: came at another place of its batch", golden=g, candidate=c)
 
 
-_Passed: TypeAlias = tuple[tuple[int, int], int, bool]
-"""The first pair that was passed, how many were, and whether one of them is not declared a read."""
+_Passed: TypeAlias = tuple[tuple[int, int], int, bool, list[tuple[int, int]]]
+"""The first pair that was passed, how many were, whether one of them is not declared a read, and those of them that
+moved too."""
 
 
 class _Passing:
@@ -53,7 +54,7 @@ class _Passing:
         return min(here, there), max(here, there)
 
     def range_of(self, g: int, c: int) -> "_Passed | None":
-        """The first pair that was passed, how many were, and whether a write is among them; None where none counts."""
+        """What an operation passed; None where nothing that counts."""
         start, end = self.span(g, c)
         near = (
             [n for n in range(start, end) if _are_siblings(self.scene, (g, c), self.settled[n])]
@@ -68,7 +69,7 @@ class _Passing:
         first = next((self.settled[n] for n in range(start, end) if n not in exempt), None) or others[0]
         golden = self.scene.golden.operations
         writes = self.writes[end] - self.writes[start] - sum(not golden[self.settled[n][0]].is_read for n in near)
-        return first, count, writes > 0 or any(not golden[p].is_read for p, _ in others)
+        return first, count, writes > 0 or any(not golden[p].is_read for p, _ in others), others
 
     def has_passed_in_batch(self, g: int, c: int) -> bool:
         start, end = self.span(g, c)
@@ -87,14 +88,14 @@ def _are_siblings(scene: Scene, one: tuple[int, int], other: tuple[int, int]) ->
 
 def _add_move(scene: Scene, pair: tuple[int, int], passed: "_Passed", passing: _Passing) -> None:
     g, c = pair
-    first, count, is_past_write = passed
+    first, count, is_past_write, others_moved = passed
     golden = scene.golden.operations
     if not golden[g].is_read:
         reason = f"{golden[g].tool_name} is not declared a read"
     elif is_past_write:
         reason = "what it passes is not declared a read"
     else:
-        reason = _data_flow(scene, g, c, passing)
+        reason = _data_flow(scene, g, c, passing, others_moved)
     side = "before" if c < first[1] else "after"
     others = golden[first[0]].label + (f" and {count - 1} more" if count > 1 else "")
     scene.change(
@@ -103,14 +104,14 @@ def _add_move(scene: Scene, pair: tuple[int, int], passed: "_Passed", passing: _
     )  # fmt: skip
 
 
-def _data_flow(scene: Scene, g: int, c: int, passing: _Passing) -> str:
+def _data_flow(scene: Scene, g: int, c: int, passing: _Passing, moved: list[tuple[int, int]]) -> str:
     """Does a read pass one that it takes values from, or one that takes values from it?"""
     start, end = passing.span(g, c)
     golden, candidate = scene.golden, scene.candidate
     label, label_now = golden.operations[g].label, candidate.operations[c].label
     uses = {*golden.uses_of(g)}
     uses_now = {*candidate.uses_of(c)}
-    for p, q in passing.settled[start:end]:
+    for p, q in [*passing.settled[start:end], *moved]:
         if golden.operations[p].label in uses or candidate.operations[q].label in uses_now:
             return f"it uses {golden.operations[p].label}"
         if label in golden.uses_of(p) or label_now in candidate.uses_of(q):

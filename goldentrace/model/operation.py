@@ -59,9 +59,10 @@ class DecisionStep(msgspec.Struct, kw_only=True, gc=False):
 
 
 class ApprovalStep(msgspec.Struct, kw_only=True, gc=False):
-    """Somebody allowed or denied an attempt."""
+    """Somebody allowed or denied an attempt. is_early: after its call and before its result."""
 
     verdict: Verdict
+    is_early: bool = False
     by: str | None = None
     at_ms: float | None = None
     index: int = 0

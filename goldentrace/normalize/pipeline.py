@@ -225,7 +225,8 @@ class _Normalization:
             line = self.trace.line_of(index)
             if isinstance(event, Approval):
                 by = self.reader.words(event.by)
-                steps.append(ApprovalStep(verdict=event.verdict, by=by, index=index, line=line))
+                is_early = before is not None and (before.result is None or index < before.result_index)
+                steps.append(ApprovalStep(verdict=event.verdict, is_early=is_early, by=by, index=index, line=line))
             elif event.decision != "finish":
                 steps.append(
                     DecisionStep(

@@ -130,8 +130,8 @@ def test_ids_that_come_from_elsewhere_are_one_change() -> None:
 # -- attempts and results ---------------------------------------------------------------------------------------------
 
 
-def tried(*statuses: str | None, origin: str = "harness", **last: Any) -> Run:
-    run = Run()
+def tried(*statuses: str | None, origin: str = "harness", states: list[str] | None = None, **last: Any) -> Run:
+    run = Run(states=states)
     for n, status in enumerate(statuses):
         more = last if n == len(statuses) - 1 else {}
         run.call("t", {}, id=f"{n}", op_id="0" if n else None, status=status, origin=origin if n else "model", **more)
@@ -167,7 +167,7 @@ def test_how_an_attempt_ended_and_with_which_error() -> None:
 
 
 def test_a_result_that_one_side_has_not_is_a_coverage_line() -> None:
-    found = diff(tried("ok"), tried(None))
+    found = diff(tried("ok"), tried(None, states=[]))
     assert (found.changes, found.coverage) == ([], ["results of some attempts: one side has none"])
     assert diff(tried(None), tried(None)).coverage == []
 
