@@ -168,7 +168,8 @@ def test_how_an_attempt_ended_and_with_which_error() -> None:
 
 def test_a_result_that_one_side_has_not_is_a_coverage_line() -> None:
     found = diff(tried("ok"), tried(None, states=[]))
-    assert (found.changes, found.coverage) == ([], ["results of some attempts: one side has none"])
+    assert found.changes == []
+    assert "results of some attempts: one side has none" in found.coverage
     assert diff(tried(None), tried(None)).coverage == []
 
 
