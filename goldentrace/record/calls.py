@@ -39,11 +39,12 @@ class Operation:
 
 
 class Call:
-    """One attempt. tries: how often its tool's own retry loop has begun a try (`Recorder.attempt`)."""
+    """One attempt. turn: the one whose block it is in; asked_in: that, else its agent's latest one; tries: how often
+    its tool's own retry loop has begun a try (`Recorder.attempt`)."""
 
     __slots__ = (
-        "access", "agent", "args", "attempt", "batch", "call_id", "idempotency_key", "is_destructive", "is_failed",
-        "is_open", "operation", "origin", "parent", "resource", "tool_name", "tries", "turn",
+        "access", "agent", "args", "asked_in", "attempt", "batch", "call_id", "idempotency_key", "is_destructive",
+        "is_failed", "is_open", "operation", "origin", "parent", "resource", "tool_name", "tries", "turn",
     )  # fmt: skip
 
     def __init__(self, call_id: str, tool_name: str, operation: Operation) -> None:
@@ -53,6 +54,7 @@ class Call:
         self.attempt = 1
         self.agent = MAIN_AGENT
         self.turn: Turn | None = None
+        self.asked_in: Turn | None = None
         self.args = Raw(b"")
         self.access: str | None = None
         self.is_destructive = False
@@ -110,7 +112,8 @@ class Calls:
         self._remembered: OrderedDict[str, Call] = OrderedDict()
         self._remembered_bytes = 0
         self._named: dict[str, Operation] = {}
-        self._waiting: dict[tuple[str, str], Retry] = {}
+        self._latest_turns: dict[str, Turn] = {}
+        self._waiting: dict[tuple[str, str], list[Retry]] = {}
         self._last_failed: dict[str, Call] = {}
         self.reset_process()
 
@@ -135,6 +138,16 @@ class Calls:
         """Make the running code stand there."""
         self._scope.set(scope)
 
+    def enter_turn(self, turn: "Turn") -> None:
+        """Note that a turn of its agent begins: what follows belongs to it until the next one."""
+        self.open_turns.append(turn)
+        self._latest_turns[turn.inner.agent] = turn
+
+    def _turn_of(self, scope: Scope) -> "Turn | None":
+        """The turn that asked for what starts here: a framework runs tools outside of the block around the model."""
+        turn: Turn | None = scope.turn
+        return turn if turn is not None else self._latest_turns.get(scope.agent)
+
     def new_id(self, kind: str) -> str:
         """Return an id that no other process of the run gives."""
         return f"{kind}-{self._token}-{next(self._numbers)}"
@@ -145,7 +158,9 @@ class Calls:
         It is not counted yet (`count`): a limit may still stop it.
         """
         given = scope.given_id
-        before = self._tried_again(scope, tool_name, args)
+        asked_in = self._turn_of(scope)
+        asked_by = scope.origin or _origin_in(scope)
+        before = self._tried_again(scope, asked_in, tool_name, args)
         if before is not None:
             call = Call(before.call_id, tool_name, before.operation)
             call.attempt = before.operation.attempts + 1
@@ -153,11 +168,13 @@ class Calls:
         else:
             call_id = self.new_id("call") if given is None or given.call is not None else given.call_id
             call = Call(call_id, tool_name, Operation(call_id, now_ns))
-            call.origin = scope.origin or _origin_in(scope)
+            call.origin = asked_by
         call.args = args
         call.agent = scope.agent
-        call.turn = scope.turn
+        call.turn, call.asked_in = scope.turn, asked_in
         call.batch = scope.batch
+        if call.batch is None and asked_in is not None and asked_by == "model":
+            call.batch = asked_in.batch
         call.parent = (scope.call.call_id or None) if scope.call is not None else None
         return call
 
@@ -187,7 +204,7 @@ class Calls:
         given = scope.given_id
         if given is not None and given.call_id == call.call_id:
             given.call = call
-        for retry in (scope.retry, self._waiting.get((call.agent, call.tool_name))):
+        for retry in (scope.retry, *self._waiting.get((call.agent, call.tool_name), ())):
             if retry is not None and retry.call.operation is call.operation:
                 retry.is_taken = True
         with self.lock:
@@ -234,19 +251,51 @@ class Calls:
     def expect_retry(self, scope: Scope, call: Call) -> None:
         """Take the next call of that tool in this turn for the next attempt: any in this context, one with equal
         arguments elsewhere. What the model decides to try again may come in a later turn."""
-        retry = Retry(call)
-        self._waiting[call.agent, call.tool_name] = retry
-        self.move_to(msgspec.structs.replace(scope, retry=retry))
+        self.move_to(msgspec.structs.replace(scope, retry=self._wait_for(call)))
 
-    def _tried_again(self, scope: Scope, tool_name: str, args: Raw) -> Call | None:
+    def expect_turn_again(self, scope: Scope, call: Call | None, by: Origin) -> None:
+        """Take the next call that equals one of this turn, made beside `call`, for its next attempt. by: who asks."""
+        agent, turn, parent = scope.agent, self._turn_of(scope), None
+        if call is not None:
+            agent, turn, parent = call.agent, call.asked_in, call.parent
+        with self.lock:
+            made = [one for one in self._remembered.values() if one.asked_in is turn]
+        for one in made:
+            if (one.agent, one.parent) == (agent, parent):
+                one.operation.next_by = by
+                self._wait_for(one)
+
+    def _wait_for(self, call: Call) -> Retry:
+        """Expect the next attempt of a call, and no other one that can no longer come."""
+        retry = Retry(call)
+        place = (call.agent, call.tool_name)
+        with self.lock:
+            others = [
+                other
+                for other in self._waiting.get(place, ())
+                if not other.is_taken
+                and other.call.operation is not call.operation
+                and (other.call.asked_in is call.asked_in or other.call.operation.next_by == "model")
+            ]
+            self._waiting[place] = [*others, retry]
+        return retry
+
+    def _tried_again(self, scope: Scope, asked_in: "Turn | None", tool_name: str, args: Raw) -> Call | None:
         """The earlier attempt of what is called here; None where this is another call."""
-        for retry, is_near in ((scope.retry, True), (self._waiting.get((scope.agent, tool_name)), False)):
-            if retry is None or retry.is_taken or retry.call.tool_name != tool_name:
-                continue
+
+        def is_due(retry: Retry, *, is_near: bool) -> bool:
             call = retry.call
-            is_due = call.turn is scope.turn or call.operation.next_by == "model"
-            if is_due and (is_near or bytes(call.args) == bytes(args)):
-                return call
+            if retry.is_taken or call.tool_name != tool_name:
+                return False
+            if call.asked_in is not asked_in and call.operation.next_by != "model":
+                return False
+            return is_near or bytes(call.args) == bytes(args)
+
+        if scope.retry is not None and is_due(scope.retry, is_near=True):
+            return scope.retry.call
+        for retry in self._waiting.get((scope.agent, tool_name), ()):
+            if is_due(retry, is_near=False):
+                return retry.call
         asked = scope.given_id.call if scope.given_id is not None else None
         return asked if asked is not None and asked.is_failed and asked.tool_name == tool_name else None
 

@@ -189,17 +189,19 @@ class Recorder(Statements):
         finish_reason: str | None = None,
         usage: Any = None,
         input_call_ids: Sequence[str] | None = None,
+        parallel: bool = False,
     ) -> Turn:
         """Return a turn to enter around one model response and what it causes: `with rec.turn() as turn:`.
 
         What only the response tells can be given in it, before its first call: `turn.response(model=…, usage=…)`.
-        usage: a mapping or a provider's usage object; input_call_ids: the calls whose results are in the request.
-        Entering raises LimitReached.
+        usage: a mapping or a provider's usage object; input_call_ids: the calls whose results are in the request;
+        parallel: the agent runs the calls that one response asks for at the same time, so that they are one batch
+        however quick they are, until the agent's next turn begins. Entering raises LimitReached.
         """
         fields: dict[str, Any] = {}
         with self._session.guard:
             fields = turn_fields(model, finish_reason, usage, input_call_ids)
-        return Turn(self._session, fields)
+        return Turn(self._session, fields, self._session.calls.new_id("batch") if parallel else None)
 
     @contextlib.contextmanager
     def agent(self, name: str) -> Iterator[None]:
@@ -209,7 +211,8 @@ class Recorder(Statements):
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
-        """Say that the calls of the block were proposed together. Calls that run at the same time need it not."""
+        """Say that the calls of the block were proposed together. Without it a batch is what overlaps: calls that all
+        started before any of them had ended, which quick ones do in one run and not in the next."""
         with self._standing(batch=self._session.calls.new_id("batch")):
             yield
 

@@ -6,7 +6,7 @@ files.
 
 import sys
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from goldentrace.model.event import (
     ABSENT,
@@ -120,17 +120,21 @@ class Statements:
         reason: str | None = None,
         delay_ms: float | None = None,
         by: Origin = "harness",
+        of: Literal["call", "turn"] = "call",
     ) -> None:
         """Record a decision: retry, reconcile, fallback, abort, escalate, finish. delay_ms: the wait that is asked for.
 
         Without call_id it is about the call whose exception is being handled, else about the one that ended last here,
         else about the one that this code runs within; `finish` is about the run. After `retry` the next call of that
-        tool is the next attempt of that operation, asked for by `by`.
+        tool is the next attempt of that operation, asked for by `by`. of: `turn` where what is tried again is
+        everything that the turn asked for, what had succeeded too, as a framework does that retries a whole node: each
+        next equal call of the turn is the next attempt of its own operation.
         """
         session = self._session
         with session.guard:
             check("decision", kind, DECISION_KINDS)
             check("origin", by, get_args(Origin))
+            check("of", of, ("call", "turn") if kind == "retry" else ("call",))
             scope = session.calls.scope()
             if call_id is not None:
                 call = session.calls.find(call_id)
@@ -150,7 +154,9 @@ class Statements:
                     **session.place(scope),
                 )
             )
-            if kind == "retry" and call is not None:
+            if of == "turn":
+                session.calls.expect_turn_again(scope, call, by)
+            elif kind == "retry" and call is not None:
                 call.operation.next_by = by
                 if not call.is_open:
                     session.calls.expect_retry(scope, call)

@@ -28,10 +28,12 @@ _DETAILS: Final = ("input_tokens_details", "prompt_tokens_details")
 
 
 class Turn:
-    """One turn; a context manager. Made by `Recorder.turn`."""
+    """One turn; a context manager. Made by `Recorder.turn`. batch: of the calls that it asks for, None where they are
+    told apart by when they ran."""
 
-    def __init__(self, session: "Session", fields: dict[str, Any]) -> None:
+    def __init__(self, session: "Session", fields: dict[str, Any], batch: str | None = None) -> None:
         self._session = session
+        self.batch = batch
         self._fields = fields
         self._outer = Scope()
         self._is_begun = self._is_written = False
@@ -45,7 +47,7 @@ class Turn:
         self._outer = calls.scope()
         self.inner = msgspec.structs.replace(self._outer, turn=self, batch=None)
         calls.move_to(self.inner)
-        calls.open_turns.append(self)
+        calls.enter_turn(self)
         if self._fields.get("usage") is not None:
             self._take_usage(self._fields["usage"])
         return self

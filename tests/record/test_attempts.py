@@ -240,6 +240,82 @@ def test_a_given_call_id_ties_the_attempts_together(run: Run, fails_then: MakeTo
     assert [event["call_id"] for event in run.events("tool_call")].count("toolu_1") == 3
 
 
+# --- a harness that runs a whole turn again --------------------------------------------------------------------------
+
+
+def test_a_harness_that_runs_a_whole_turn_again_asks_for_all_of_it(run: Run, fails_then: MakeTool) -> None:
+    """As a framework does whose policy retries the node of the tools: what had succeeded runs again too."""
+    with run.recorder() as recorder:
+        tools = recorder.wrap_tools({"look": lambda ref: ref, "charge": fails_then(TimeoutError("slow"))})
+        with recorder.turn(parallel=True):
+            pass
+
+        def node(is_first: bool) -> None:
+            tools["look"](ref="A")
+            tools["look"](ref="B")
+            if is_first:
+                with contextlib.suppress(TimeoutError):
+                    tools["charge"]("o1")
+            else:
+                tools["charge"]("o1")
+                tools["look"](ref="C")
+
+        node(True)
+        recorder.decision("retry", of="turn", reason="timeout")
+        node(False)
+        with recorder.turn(parallel=True):
+            tools["look"](ref="A")
+    assert run.outline() == [
+        "turn 1",
+        "call look 1 model", "result 1 ok", "call look 1 model", "result 1 ok", "call charge 1 model", "result 1 timeout",
+        "decision retry",
+        "call look 2 harness", "result 2 ok", "call look 2 harness", "result 2 ok", "call charge 2 harness", "result 2 ok",
+        "call look 1 model", "result 1 ok",
+        "turn 2", "call look 1 model", "result 1 ok",
+        "end unknown unknown",
+    ]  # fmt: skip
+    assert operations(run) == [
+        [("look", 1), ("look", 2)], [("look", 1), ("look", 2)], [("charge", 1), ("charge", 2)], [("look", 1)], [("look", 1)],
+    ]  # fmt: skip
+    (decision,) = run.events("decision")
+    assert decision["call_id"] == run.events("tool_call")[2]["call_id"], "it is about the call that failed"
+    labels = {(event["args"].get("ref"), event["call_id"]) for event in run.events("tool_call")[:6]}
+    assert len(labels) == 3, "each by its own arguments"
+
+
+def test_equal_calls_that_are_retried_with_their_turn_stay_two(run: Run) -> None:
+    with run.recorder() as recorder:
+        look = recorder.tool(name="look")(lambda ref: ref)
+        with recorder.turn():
+            for _ in range(2):
+                look("A")
+                look("A")
+                if not run.events("decision"):
+                    recorder.decision("retry", of="turn")
+    assert operations(run) == [[("look", 1), ("look", 2)]] * 2
+
+
+def test_what_runs_within_a_call_is_not_retried_with_the_turn_around_it(run: Run, fails_then: MakeTool) -> None:
+    with run.recorder() as recorder:
+        tools = recorder.wrap_tools({"look": lambda ref: ref, "charge": fails_then(TimeoutError("slow"))})
+
+        @recorder.tool()
+        def pay() -> None:
+            try:
+                tools["charge"]("o1")
+            except TimeoutError:
+                recorder.decision("retry", of="turn")
+                tools["charge"]("o1")
+
+        with recorder.turn():
+            tools["look"]("A")
+            pay()
+            tools["look"]("A")
+    assert operations(run) == [
+        [("look", 1)], [("pay", 1)], [("charge", 1), ("charge", 2)], [("look", 1)]
+    ]  # fmt: skip
+
+
 # --- a loop inside a tool --------------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,8 @@ import goldentrace
 from goldentrace import LimitReached, Recorder
 from goldentrace.codec.trace import read_trace
 from goldentrace.errors import ConfigError
+from goldentrace.model.profile import Profile
+from goldentrace.normalize.pipeline import normalize
 from goldentrace.store.claim import shard_paths
 from tests.record.conftest import Run
 
@@ -384,6 +386,40 @@ def test_a_batch_is_stated(run: Run) -> None:
     assert batches[3:] == [None, 3]
 
 
+def test_the_calls_of_a_parallel_turn_are_one_batch_whenever_they_run(run: Run) -> None:
+    with run.recorder() as recorder:
+        inner = recorder.tool(name="inner")(lambda: None)
+        tools = recorder.wrap_tools({name: lambda: inner() for name in "abcd"})  # noqa: PLW0108 - found when called
+        with recorder.turn(parallel=True):
+            tools["a"]()
+        with ThreadPoolExecutor(1) as pool:  # outside of the block, in a thread that knows nothing of it
+            pool.submit(tools["b"]).result()
+        with recorder.origin("harness"):
+            tools["c"]()
+        with recorder.turn():
+            tools["d"]()
+        with recorder.turn(parallel=True), recorder.batch():
+            tools["a"]()
+    by_tool = [(event["tool_name"], event.get("batch")) for event in run.events("tool_call")]
+    (_, first), *others = [batch for batch in by_tool if batch[0] != "inner"]
+    assert first is not None
+    assert [batch == first for _, batch in others] == [True, False, False, False], (
+        "until the next turn, and by the model"
+    )
+    assert others[1:3] == [("c", None), ("d", None)]
+    assert {batch for name, batch in by_tool if name == "inner"} == {None}, "a tool asks for it, not the model"
+
+
+def test_quick_calls_of_a_parallel_turn_are_read_as_one_batch(run: Run) -> None:
+    with run.recorder() as recorder:
+        with recorder.turn(parallel=True):
+            recorder.message("assistant", "both")
+        for name in ("a", "b"):
+            recorder.tool(name=name)(lambda: None)()
+    normal = normalize(run.trace, Profile(name="p@1"), "sha256:0")
+    assert [operation.batch for operation in normal.operations] == [1, 1]
+
+
 def test_who_asks_is_stated(run: Run) -> None:
     with run.recorder() as recorder:
         recorder.call("a", {})
@@ -503,6 +539,7 @@ def test_a_mistake_is_said_once_and_the_trace_is_not_taken_for_whole(
     [
         lambda recorder: recorder.decision("rety"),
         lambda recorder: recorder.decision("retry", by="nobody"),
+        lambda recorder: recorder.decision("abort", of="turn"),
         lambda recorder: recorder.end("sucess"),
         lambda recorder: recorder.end("success", "because"),
         lambda recorder: recorder.result("c", status="fine"),
