@@ -35,13 +35,17 @@ def collapse(leaves: LeafMap, max_leaves: int) -> LeafMap:
 
 def collapse_like(leaves: LeafMap, golden: LeafMap) -> LeafMap:
     """Return the map with those containers collapsed that the golden's written map has collapsed."""
-    containers = [p for p, leaf in golden.items() if isinstance(leaf, str) and leaf.startswith(COLLAPSED)]
+    containers = [p for p, leaf in golden.items() if _is_collapsed(leaf) and not _is_collapsed(leaves.get(p))]
     if not containers:
         return leaves
     shown = _Shown(leaves, containers)
     for container in sorted(containers, key=lambda pointer: (-pointer.count("/"), pointer)):
         shown.collapse(container)
     return shown.leaves
+
+
+def _is_collapsed(leaf: object) -> bool:
+    return isinstance(leaf, str) and leaf.startswith(COLLAPSED)
 
 
 class _Last(str):

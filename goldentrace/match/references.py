@@ -15,7 +15,7 @@ import msgspec
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.placeholder import Placeholder, parse_leaf
 
-_ELEMENT: Final = re.compile(r"\{\d+:([0-9a-f]+)\}")
+_ELEMENT: Final = re.compile(r"\{(\d+):([0-9a-f]+)\}")
 
 
 class Relation(Enum):
@@ -138,10 +138,11 @@ class References(msgspec.Struct):
         return Relation.SAME if (forward, backward) == (found.text, expected.text) else Relation.OTHER_ID
 
     def _relate_names(self, expected: Placeholder, found: Placeholder) -> Relation:
-        """Two golden files: the labels through the mapping, the places by the digests of elements."""
-        if (expected.kind, expected.attempt) != (found.kind, found.attempt) or _ELEMENT.sub(
-            r"{\1}", expected.place
-        ) != _ELEMENT.sub(r"{\1}", found.place):
+        """Two golden files: the labels through the mapping, the places by the digests of elements, else by their
+        indexes."""
+        if (expected.kind, expected.attempt) != (found.kind, found.attempt):
+            return Relation.OTHER_ID
+        if not _is_same_place(expected.place, found.place):
             return Relation.OTHER_ID
         source = self.golden_index(expected.label)
         mapped = self.to_candidate.get(source) if source is not None else None
@@ -177,3 +178,11 @@ class References(msgspec.Struct):
             return value in found
         found = payloads.result_ids(operation, expected.place, expected.attempt)
         return value in found if found else payloads.has_id(operation, value)
+
+
+def _is_same_place(one: str, other: str) -> bool:
+    """The digest of an element decides; where another stands there, its content may be what changed: the index does."""
+    if _ELEMENT.sub("{}", one) != _ELEMENT.sub("{}", other):
+        return False
+    elements = zip(_ELEMENT.findall(one), _ELEMENT.findall(other), strict=True)
+    return all(digest == its_digest or index == its_index for (index, digest), (its_index, its_digest) in elements)

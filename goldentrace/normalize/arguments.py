@@ -17,17 +17,11 @@ from goldentrace.model.operation import LeafMap, WrittenLeaf
 from goldentrace.model.profile import Profile
 from goldentrace.model.trace import Trace
 from goldentrace.normalize.leaves import Flat, Leaf, LeafReader, Mixed, Moment
-from goldentrace.normalize.offsets import wall_ms
+from goldentrace.normalize.moments import moment_placeholder
 from goldentrace.normalize.operations import Try
 from goldentrace.normalize.payloads import flatten_call
 from goldentrace.normalize.provenance import NewIds, Provenance
 from goldentrace.normalize.text import Token
-
-NOW_WITHIN_MS = 5 * 60 * 1000
-"""A value this near to its event's own clock is the clock's: the widest skew seen between an agent and its tools."""
-
-RELATIVE_STEP_MS = 10 * 60 * 1000
-"""Dates that follow the clock are named by their distance from it, rounded to this, so that latency does not show."""
 
 
 class ArgumentCache(msgspec.Struct):
@@ -155,18 +149,8 @@ class ArgumentWriter:
 
     def name_moment(self, leaf: Moment, event: Event, pointer: str, label: str | None) -> WrittenLeaf:
         """Return a leaf that may be the clock's as written: by its distance from the clock of its event."""
-        clock = wall_ms(event)
-        if clock is None:
-            return leaf.written
-        distance_ms = leaf.at_ms - clock
-        if leaf.is_relative and leaf.is_date:
-            days = int(leaf.at_ms // 86_400_000) - int(clock // 86_400_000)
-            placeholder = f"<today{days:+d}d>"
-        elif abs(distance_ms) <= NOW_WITHIN_MS:
-            placeholder = "<now>"
-        elif leaf.is_relative:
-            placeholder = f"<now{round(distance_ms / RELATIVE_STEP_MS) * RELATIVE_STEP_MS // 1000:+d}s>"
-        else:
+        placeholder = moment_placeholder(leaf, event)
+        if placeholder is None:
             return leaf.written
         self._explain(label, pointer, Token("now", "", str(leaf.at_ms), "time/now"), placeholder)
         return placeholder

@@ -1,8 +1,8 @@
 """Literals: random-looking values that the run was given, so that they are ordinary values and no ids.
 
-An id in a user or system message, or in the scenario's inputs, is a literal unless a result held it before: an
-invented id in place of the one in the prompt must be a change. That goes for what is an id by its key or by the folder
-that it stands in too: then it is looked for as a word. This module must not look at arguments.
+An id in a user or system message, or in the scenario's inputs, is a literal unless a result or a call held it before:
+an invented id in place of the one in the prompt must be a change. That goes too for what is an id by its key, or by the
+folder that it stands in: then it is looked for as a word. This module must not look at arguments.
 """
 
 import re
@@ -39,7 +39,7 @@ def given_texts(trace: Trace) -> Iterator[tuple[int, str]]:
 
 
 def literal_ids(trace: Trace, given: dict[str, int], wanted: set[str]) -> frozenset[str]:
-    """Return those of the given ids among `wanted` that no result held before they were given."""
+    """Return those of the given ids among `wanted` that no result and no call held before they were given."""
     given = given | _given_words(trace, wanted)
     candidates = wanted & given.keys()
     if not candidates:
@@ -47,9 +47,8 @@ def literal_ids(trace: Trace, given: dict[str, int], wanted: set[str]) -> frozen
     words = {value: value.partition(":")[2].encode() for value in candidates if value.startswith(BY_PLACE)}
     held: dict[str, int] = {}
     for index, event in enumerate(trace.events):
-        result = getattr(event, "result", None)
-        if result is not None and bytes(result):
-            raw = bytes(result)
+        raw = bytes(getattr(event, "result", b"") or getattr(event, "args", b""))
+        if raw:
             for value in id_values(raw) & candidates:
                 held.setdefault(value, index)
             for value, word in words.items():

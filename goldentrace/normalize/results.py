@@ -13,6 +13,7 @@ from goldentrace.model.operation import LeafMap
 from goldentrace.model.profile import Profile, ResultsMode, Tool
 from goldentrace.model.trace import Trace
 from goldentrace.normalize.leaves import LeafReader, Mixed, Moment
+from goldentrace.normalize.moments import moment_placeholder
 from goldentrace.normalize.operations import Try
 from goldentrace.normalize.payloads import result_value
 
@@ -34,11 +35,14 @@ def compared_result(attempt: Try, mode: ResultsMode, reader: LeafReader, tool: T
             shown = kinds[0] if len(kinds) == 1 else f"str {reader.digest(kinds)}"
             written[pointer] = "str" if mode == "shape" else shown
         elif isinstance(leaf, Moment):
-            written[pointer] = _in_mode(leaf.written, mode)
+            now = moment_placeholder(leaf, result) if mode != "shape" else None
+            written[pointer] = now if now is not None else _in_mode(leaf.written, mode)
         else:
             written[pointer] = _in_mode(leaf, mode)
     if mode == "keep":
         for pointer, leaf in flat.leaves.items():
+            if isinstance(leaf, Moment) and written[pointer] != leaf.written:
+                continue  # the clock's
             if not isinstance(leaf, Mixed):  # a text with a secret, a folder or an id in it is never in clear
                 written[pointer] = _kept(value, pointer, written[pointer])
     return written

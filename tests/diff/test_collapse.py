@@ -45,9 +45,13 @@ def plain_collapse(leaves: LeafMap, max_leaves: int) -> LeafMap:
     return shown
 
 
+def is_collapsed(leaf: object) -> bool:
+    return isinstance(leaf, str) and leaf.startswith("leaves[")
+
+
 def plain_collapse_like(leaves: LeafMap, golden: LeafMap) -> LeafMap:
     shown = dict(leaves)
-    containers = [p for p, leaf in golden.items() if isinstance(leaf, str) and leaf.startswith("leaves[")]
+    containers = [p for p, leaf in golden.items() if is_collapsed(leaf) and not is_collapsed(leaves.get(p))]
     for container in sorted(containers, key=lambda pointer: (-pointer.count("/"), pointer)):
         plain_collapse_at(shown, leaves, container)
     return shown

@@ -219,3 +219,34 @@ def test_whose_decision_and_whose_limit_it_was() -> None:
 
     assert codes(run("billing", "decision"), run("triage", "decision")) == ["GT202 error"]
     assert codes(run("billing", "limit"), run("triage", "limit")) == ["GT503 error"]
+
+
+def test_two_goldens_of_one_behaviour() -> None:
+    def run(name: str) -> Trace:
+        items = [{"id": uuid(name, n), "n": n, "stock": len(name) * n} for n in range(70)]
+        made = Run().turn().call("list", {}, {"items": items}, **READ).turn()
+        args = {"ids": [uuid(name, n) for n in range(70)], "note": {"a": 1, "b": 2, "c": 3}}
+        return made.call("act", args, {}, **WRITE).end()
+
+    settings = Profile(name="test@1")
+    files = [encode_golden(as_golden(normal(run(name), settings), settings)) for name in ("one", "three")]
+    assert b"leaves[" in files[0]
+    found = compare(read_golden(files[0], "g"), read_golden(files[1], "c"), settings)
+    assert found.changes == []
+
+
+def test_the_agents_own_id_that_the_user_quotes_later_is_an_id() -> None:
+    def run(name: str) -> Trace:
+        made = Run().say("Pay").turn().call("pay", {"ref": uuid(name, 1)}, {}, **WRITE)
+        made.say(f"Cancel {uuid(name, 1)}").turn()
+        return made.call("cancel", {"ref": uuid(name, 1)}, {}, **WRITE).end()
+
+    assert codes(run("one"), run("three")) == []
+
+
+def test_a_results_own_time_is_that_of_the_run() -> None:
+    def run(second: float) -> Trace:
+        return Run().at(second).turn().call("get", {}, {"at": clock(second)}, **READ).end()
+
+    for mode in ("digest", "keep"):
+        assert codes(run(0), run(5000), results={"compare": mode}) == []

@@ -46,8 +46,9 @@ def test_under_digest_values_are_but_ids_only_by_kind() -> None:
     found = compared("digest", BODY)
     assert found["/id"] == "<uuid>"
     assert found == compared("digest", {**BODY, "id": U2, "note": f"see {U2}"})
-    for name, other in (("n", 6), ("s", "texts"), ("note", f"saw {U1}"), ("at", clock(1))):
+    for name, other in (("n", 6), ("s", "texts"), ("note", f"saw {U1}"), ("at", clock(9999))):
         assert found != compared("digest", {**BODY, name: other})
+    assert found["/at"] == "<now>" == compared("keep", BODY)["/at"]
 
 
 def test_under_keep_plain_values_stand_in_clear_and_no_secret_does() -> None:
