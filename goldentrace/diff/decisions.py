@@ -117,7 +117,7 @@ def _is_other(one: Made, other: Made) -> bool:
 def _report(
     scene: Scene, before: list[Made], now: list[Made], golden: int | None, candidate: int | None, about: str
 ) -> None:
-    pairs, _ = align([d.kind for d in before], [d.kind for d in now])
+    pairs = _pairs(before, now)
     left = [n for n in range(len(before)) if n not in {g for g, _ in pairs}]
     right = [n for n in range(len(now)) if n not in {c for _, c in pairs}]
     replaced = list(zip(left, right, strict=False))
@@ -147,6 +147,20 @@ def _report(
             "GT204", f"{about}: decided {text} in addition", golden=golden, candidate=candidate, actual=text,
             lines=(_golden_line(scene, golden), now[come[0]].line or None),
         )  # fmt: skip
+
+
+def _pairs(before: list[Made], now: list[Made]) -> list[tuple[int, int]]:
+    """Decisions of one kind at one place first, then those of one kind in the gaps that these leave."""
+    anchors, _ = align([_core(d) for d in before], [_core(d) for d in now])
+    pairs: list[tuple[int, int]] = []
+    start = (0, 0)
+    for g, c in [*anchors, (len(before), len(now))]:
+        inner, _ = align([d.kind for d in before[start[0] : g]], [d.kind for d in now[start[1] : c]])
+        pairs.extend((start[0] + one, start[1] + other) for one, other in inner)
+        if g < len(before):
+            pairs.append((g, c))
+        start = g + 1, c + 1
+    return pairs
 
 
 def _line_of(scene: Scene, candidate: int | None) -> int | None:

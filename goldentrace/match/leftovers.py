@@ -106,6 +106,18 @@ class _Leftovers:
             if (o := self.candidate.operations[c]).batch is not None
         ]
         self._pair_grouped(kind, golden, candidate)
+        if kind is PairKind.AGENT:
+            self._pair_in_turns({now: before for (now, _), (before, _) in linked.items() if now is not None}, key)
+
+    def _pair_in_turns(self, turns: dict[int, int | None], key: Key) -> None:
+        """A member of a batch that another agent calls now has left the batch, but not the turn."""
+        golden = [(self.golden.operations[g], g) for g in self.removed]
+        candidate = [(self.candidate.operations[c], c) for c in self.added]
+        self._pair_grouped(
+            PairKind.AGENT,
+            [((o.turn, key(o)), g) for o, g in golden if o.batch is not None],
+            [((turns[o.turn], key(o)), c) for o, c in candidate if o.turn in turns],
+        )
 
     def _pair_grouped(
         self, kind: PairKind, golden: Iterable[tuple[Hashable, int]], candidate: Iterable[tuple[Hashable, int]]

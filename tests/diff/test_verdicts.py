@@ -250,3 +250,28 @@ def test_a_results_own_time_is_that_of_the_run() -> None:
 
     for mode in ("digest", "keep"):
         assert codes(run(0), run(5000), results={"compare": mode}) == []
+
+
+def test_a_member_of_a_batch_that_another_agent_calls() -> None:
+    def run(agent: str) -> Trace:
+        made = Run().turn()
+        for n in range(3):
+            made.call("look", {"n": n}, {}, batch="b", agent=agent if n == 1 else "main", **READ)
+        return made.end()
+
+    assert codes(run("main"), run("rogue")) == ["GT602 error", "GT107 warning"]
+
+
+def test_the_first_of_two_retry_decisions_is_not_made_any_more() -> None:
+    def run(*decided: int) -> Trace:
+        made = Run().turn()
+        for n in range(3):
+            if n in decided:
+                made.decide("retry", "c0", by="harness")
+            status = "ok" if n == 2 else "error"
+            made.call("pay", {}, status=status, id=f"c{n}", op_id="c0" if n else None, origin="harness", **WRITE)
+        return made.end()
+
+    assert codes(run(1, 2), run(2)) == ["GT203 error"]
+    assert codes(run(1, 2), run(1)) == ["GT203 error"]
+    assert codes(run(1), run(2)) == ["GT202 error"]
