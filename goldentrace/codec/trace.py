@@ -29,6 +29,7 @@ _FIELD_IN_MESSAGE: Final = re.compile(r" - at `(?P<pointer>\$[^`]*)`")
 _REQUIRED: Final = {
     name: [field.name for field in msgspec.structs.fields(kind) if field.required] for name, kind in EVENT_TYPES.items()
 }
+NO_END: Final = "there is no trace_end: the run was cut off while it was recorded"
 RE_RECORD: Final = "record the run again, or repair the line"
 
 
@@ -36,8 +37,9 @@ def read_trace(data: bytes, path: str) -> Trace:
     """Return the trace that the bytes of one file hold.
 
     Accepted and noted: a BOM, CRLF, blank lines, unknown event types, unknown fields (kept in `extra`), a torn last
-    line and a missing trace_end (both make the trace incomplete). path: as people know the file, for messages.
-    Raises: InputError naming file, line and field for anything else that is not `goldentrace/1`.
+    line and a missing trace_end (both make the trace incomplete; so does a trace_end that says why it is, which is not
+    among the events). path: as people know the file, for messages. Raises: InputError naming file, line and field for
+    anything else that is not `goldentrace/1`.
     """
     body = data.removeprefix(BOM)
     if not body.strip():
@@ -333,9 +335,11 @@ def _checked(
         _check_end(
             end, len(events) - 1 + sum("was left out" in note.text for note in notes), body, place(len(events) - 1)
         )
-        incomplete = torn
+        incomplete = torn or end.incomplete
+        if end.incomplete is not None:  # it says why there is no end
+            events, lines = events[:-1], None if lines is None else lines[:-1]
     else:
-        incomplete = torn or "there is no trace_end: the run was cut off while it was recorded"
+        incomplete = torn or NO_END
     return Trace(events, path, lines, incomplete, tuple(notes))
 
 

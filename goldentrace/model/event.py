@@ -176,12 +176,14 @@ class Limit(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag=
 
 
 class TraceEnd(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="trace_end"):
-    """Last event. events: how many events stand before it; sha256: of all earlier bytes (recorder only)."""
+    """Last event. events: how many events stand before it; sha256: of all earlier bytes (recorder only); incomplete:
+    why the recording is not whole, so that no verdict is passed on it."""
 
     outcome: Outcome
     stop_reason: StopReason
     events: int | None = None
     sha256: str | None = None
+    incomplete: str | None = None
 
 
 AnyEvent: TypeAlias = (

@@ -158,11 +158,16 @@ class Session:
     # --- mistakes ---------------------------------------------------------------------------------------------------
 
     def note_mistake(self, error: Exception) -> None:
-        """Say that something could not be recorded, and leave the trace incomplete."""
+        """Say that something could not be recorded, here and at the end of the trace, which is incomplete then."""
         text = str(error) or type(error).__name__
-        self.say(f"an event could not be recorded: {text}; the trace stays incomplete, the agent goes on")
+        why = f"an event could not be recorded: {text}"
+        self.say(f"{why}; the trace stays incomplete, the agent goes on")
         if self._journal is not None:
-            self._journal.withhold_end()
+            try:
+                why = self.payloads.text(" ".join(why.split()))
+            except Exception:  # noqa: BLE001 - perhaps the very redaction that failed
+                why = f"an event could not be recorded: {type(error).__name__}"
+            self._journal.note_lack(why)
 
     def say(self, text: str) -> None:
         """Write one line to stderr, once."""

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from goldentrace.codec.shards import merge
-from goldentrace.codec.trace import encode_event, read_trace
+from goldentrace.codec.trace import NO_END, encode_event, read_trace
 from goldentrace.errors import InfrastructureError, Where
 from goldentrace.model.event import (
     AnyEvent,
@@ -61,18 +61,14 @@ def read_run(file: Path, shown: str) -> tuple[Trace, str | None]:
             continue
         trace = read_trace(data, shown + path.name.removeprefix(file.name))
         traces.append(trace)
-        is_own_matter = path == file and not _is_torn(trace) and not _is_recorders(trace.events)
+        is_own_matter = path == file and trace.incomplete == NO_END and not _is_recorders(trace.events)
         if trace.incomplete is not None and not is_own_matter:
-            lacking.append(f"{trace.path}: {trace.incomplete}")
+            lacking.append(trace.incomplete if path == file else f"{trace.path}: {trace.incomplete}")
     if not traces:
         raise InfrastructureError(
             "the command removed the trace that it was to write", where=Where(shown), next_step="append to it only"
         )
     return merge(traces), "; ".join(lacking) or None
-
-
-def _is_torn(trace: Trace) -> bool:
-    return any("torn" in note.text for note in trace.notes)
 
 
 def _is_recorders(events: Sequence[AnyEvent]) -> bool:
@@ -165,8 +161,8 @@ class Ending:
 def finish(trace: Trace, job: Job, ending: Ending) -> tuple[Trace, Breach | None]:
     """Return the trace as it is kept, and the limit that it passed.
 
-    Ended here where the agent wrote no trace_end: `unknown`, or `aborted` with the reason of the limit. Without an end
-    stays what is not whole, and what a signal cut off: no verdict can be passed on it.
+    Ended here where the agent wrote no trace_end: `unknown`, or `aborted` with the reason of the limit. What is not
+    whole, and what a signal cut off, ends by saying so: no verdict can be passed on it.
     """
     last: TraceEnd
     events, breach, left_out = _cut(trace.events, job, ending)
@@ -179,7 +175,9 @@ def finish(trace: Trace, job: Job, ending: Ending) -> tuple[Trace, Breach | None
         last = TraceEnd(outcome="aborted", stop_reason=breach.stop_reason, ts=limit.ts, mono_ns=limit.mono_ns)
         events = [*events, limit]
     elif ending.lacking is not None or (end is None and ending.exit_code < 0):
-        return msgspec.structs.replace(trace, events=_numbered(storage.events(events)), lines=None), None
+        why = ending.lacking or f"{_code(ending.exit_code)} ended the command"
+        last = TraceEnd(outcome="unknown", stop_reason="unknown", events=len(events), incomplete=why)
+        return msgspec.structs.replace(trace, events=_numbered(storage.events([*events, last])), lines=None), None
     else:
         last = end or TraceEnd(outcome="unknown", stop_reason="unknown")
     last = msgspec.structs.replace(last, events=len(events), sha256=None, extra=_extra(last, ending, breach))

@@ -69,6 +69,7 @@ class Journal:
         self._say = say
         self._is_closed = False
         self._is_writing = False
+        self._lacking: str | None = None
         self._make_locks()
         self._forget_file()
         with self._lock:
@@ -114,7 +115,7 @@ class Journal:
     def end(self, event: TraceEnd) -> bool:
         """Write trace_end with the count and the checksum of all that stands before it; return whether it is there.
 
-        An event after it goes to a shard of its own. A journal that is broken or lacks an event gets no trace_end.
+        An event after it goes to a shard of its own. A journal that is broken gets no trace_end.
         """
         is_written = self.append(event)
         self.sync()
@@ -133,9 +134,11 @@ class Journal:
             self._is_closed = True
             self._let_go()
 
-    def withhold_end(self) -> None:
-        """Leave the file without a trace_end: something that happened could not be recorded."""
-        self._is_lacking = True
+    def note_lack(self, why: str) -> None:
+        """Have the end say that the recording is not whole: something that happened could not be recorded. why: the
+        first reason stands."""
+        if self._lacking is None:
+            self._lacking = why
 
     def sync(self) -> None:
         """Have what was written survive a crash of the machine (a crash of the process it survives anyway).
@@ -159,7 +162,7 @@ class Journal:
         self._descriptor = -1
         self._is_broken = False
         self._is_ended = False
-        self._is_lacking = False
+        self._lacking = None
         self._is_sure_of_content = True
         self._count = 0
         self._size = 0
@@ -228,7 +231,7 @@ class Journal:
     # --- writing (all under the lock) -------------------------------------------------------------------------------
 
     def _write(self, event: Event, line: bytes, moment: Moment) -> bool:
-        if not self._is_ready(event):
+        if not self._is_ready():
             return False
         if type(event) is TraceEnd:
             line = encode_event(self._with_totals(event))
@@ -260,11 +263,11 @@ class Journal:
         self._is_ended = type(event) is TraceEnd
         return True
 
-    def _is_ready(self, event: Event) -> bool:
+    def _is_ready(self) -> bool:
         if self._is_closed:
             self._say(f"{self._file}: the recorder is closed; what happens after it is not recorded")
             return False
-        if self._is_broken or (self._is_lacking and type(event) is TraceEnd):
+        if self._is_broken:
             return False
         if self._is_ended:
             self._let_go()
@@ -291,7 +294,9 @@ class Journal:
         return False
 
     def _with_totals(self, event: TraceEnd) -> TraceEnd:
-        """The event with what stands before it; read back where another writer appended to the same file."""
+        """The event with what stands before it, and what does not; read back where another writer appended to the same
+        file."""
+        event = msgspec.structs.replace(event, incomplete=self._lacking)
         status = os.fstat(self._descriptor)
         if not stat.S_ISREG(status.st_mode):
             return msgspec.structs.replace(event, events=self._count)

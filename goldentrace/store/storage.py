@@ -20,6 +20,7 @@ from goldentrace.model.event import (
     Message,
     ToolCall,
     ToolResult,
+    TraceEnd,
     TraceStart,
 )
 from goldentrace.model.profile import Redact
@@ -28,7 +29,7 @@ from goldentrace.normalize.redact import Redactor
 _RAWS: Final[dict[type, tuple[str, ...]]] = {ToolCall: ("args",), ToolResult: ("result",), Effect: ("value",)}
 _TEXTS: Final[dict[type, tuple[str, ...]]] = {
     ToolCall: ("args_raw", "idempotency_key", "resource"), Message: ("text",), Decision: ("reason",),
-    Approval: ("by",), Effect: ("key",),
+    Approval: ("by",), Effect: ("key",), TraceEnd: ("incomplete",),
 }  # fmt: skip
 _OBJECTS: Final[dict[type, tuple[str, ...]]] = {TraceStart: ("attributes", "extra")}
 """Beside these every event has `extra`. Names, ids and words of closed lists are kept: events are joined by them."""

@@ -54,3 +54,23 @@ def test_a_run_that_went_well_shows_no_log(tmp_path: Path, cli: Cli) -> None:
     configure(tmp_path, f"echo fine; echo '{event}' >> $GOLDENTRACE_TRACE")
     done = cli("run", "orders")
     assert (done.code, "fine" in done.stderr) == (0, False)
+
+
+def test_what_the_recorder_could_not_write_is_said_by_every_command(tmp_path: Path, cli: Cli) -> None:
+    agent = """
+from goldentrace import Recorder
+with Recorder() as rec:
+    rec.wrap_tools({"look": lambda x: x})["look"](1)
+    rec.end("failed", "error")
+"""
+    (tmp_path / "agent.py").write_text(agent)
+    (tmp_path / "goldentrace.yaml").write_text("scenarios:\n  orders:\n    command: python agent.py\n")
+    recorded = cli("record", "orders")
+    (tmp_path / "agent.py").write_text(agent.replace('"error"', '"tool_error"'))
+    assert cli("record", "orders").code == 0
+    (tmp_path / "agent.py").write_text(agent)
+    for done in (recorded, cli("check"), cli("diff", "orders"), cli("show", "orders")):
+        told = " ".join((done.stdout + done.stderr).split())
+        assert "an event could not be recorded: stop_reason 'error' is none of final_answer, user_cancelled," in told
+        assert "cut off" not in told
+    assert recorded.code == cli("check").code == 3

@@ -199,6 +199,14 @@ def test_without_trace_end_the_trace_is_incomplete_even_where_the_last_line_has_
         assert trace.incomplete == "there is no trace_end: the run was cut off while it was recorded"
 
 
+def test_a_trace_end_that_says_why_the_trace_is_not_whole_ends_nothing() -> None:
+    end = b'{"type":"trace_end","outcome":"success","stop_reason":"final_answer","events":2,"incomplete":"no space"}\n'
+    trace = read_trace(START + b"\n" + CALL + end, "run.jsonl")
+    assert (len(trace.events), trace.incomplete, trace.end) == (2, "no space", None)
+    assert trace.lines == [1, 3]
+    assert "counts 3 events" in refused(START + CALL + end.replace(b":2", b":3")).what
+
+
 def test_a_last_line_that_is_whole_json_and_wrong_is_no_torn_tail() -> None:
     assert "not a valid tool_call event" in refused(START + CALL[:-2] + b',"attempt":"x"}').what
 

@@ -527,7 +527,7 @@ def test_a_mistake_is_said_once_and_the_trace_is_not_taken_for_whole(
         assert [tool(q="x"), tool(q="x"), tool(q="y")] == ["x", "x", "y"]
         recorder.end("success", "final_answer")
     assert run.outline() == ["call t 1 model", "result 1 ok"]
-    assert run.trace.incomplete is not None
+    assert run.trace.incomplete == "an event could not be recorded: redaction failed"
     err = capsys.readouterr().err
     assert err == (
         "goldentrace: an event could not be recorded: redaction failed; the trace stays incomplete, the agent goes on\n"
@@ -552,8 +552,25 @@ def test_a_word_that_the_format_does_not_have_stops_nobody_and_is_not_hidden(
 ) -> None:
     with run.recorder() as recorder:
         say(recorder)
+    said = capsys.readouterr().err
+    assert said.count("goldentrace: ") == 1
     assert run.trace.incomplete is not None
-    assert capsys.readouterr().err.count("goldentrace: ") == 1
+    assert run.trace.incomplete in said, "who reads the trace is told what its recorder said"
+
+
+def test_the_reason_in_the_trace_holds_no_secret(run: Run) -> None:
+    def broken(value: Any) -> Any:
+        raise RuntimeError(f"cannot redact {value}")
+
+    secret = "sk-proj-abcdefghijklmnopqrstuvwx"
+    with run.recorder() as recorder:
+        recorder.end(secret)  # type: ignore[arg-type]
+    assert secret not in run.path.read_text()
+    assert "<secret:1>" in str(run.trace.incomplete)
+    with run.recorder(redact=broken) as recorder:
+        recorder.message("user", secret)
+    assert secret not in run.path.read_text()
+    assert run.trace.incomplete == "an event could not be recorded: RuntimeError"
 
 
 def test_a_file_that_cannot_be_written_stops_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,3 +154,6 @@ def test_what_is_not_whole_of_several_files(tmp_path: Path) -> None:
     numbered = [{**event, "seq": n, "mono_ns": n} for n, event in enumerate([head, *call(1, "a")], start=1)]
     file.write_text("".join(json.dumps(event) + "\n" for event in numbered))
     assert "no trace_end" in str(read_run(file, "t.jsonl")[1])  # a recorder's, which writes its end always
+    shard.unlink()
+    file.write_text(dump([head, *call(1, "a"), {**end(), "incomplete": "the disk is full"}]))
+    assert read_run(file, "t.jsonl")[1] == "the disk is full", "whoever wrote it"

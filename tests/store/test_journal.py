@@ -463,12 +463,14 @@ def test_an_event_that_could_not_be_made_leaves_the_trace_incomplete(tmp_path: P
     path = tmp_path / "run.jsonl"
     journal = Journal(path, HEADER)
     journal.append(message("kept"))
-    journal.withhold_end()
+    journal.note_lack("the first reason")
+    journal.note_lack("another one")
     assert journal.append(message("still recorded"))
-    assert not journal.end(END)
+    assert journal.end(END)
     journal.close()
     assert texts(path) == ["kept", "still recorded"]
-    assert read(path).incomplete is not None
+    trace = read(path)
+    assert (trace.incomplete, trace.end) == ("the first reason", None)
 
 
 @pytest.mark.parametrize("kind", ["missing folder", "folder", "pipe"])
