@@ -99,7 +99,31 @@ class ArgumentWriter:
                 written[pointer] = reduced[pointer] = self.name_moment(leaf, call, pointer, label)
             else:
                 written[pointer] = reduced[pointer] = leaf
+        for places in reversed(flat.unordered):
+            self._settle(places, written, reduced, attempt.call_index, new)
         return written, _hash_of(reduced)
+
+    def _settle(self, places: list[str], written: LeafMap, reduced: dict[str, Any], index: int, new: NewIds) -> None:
+        """Put elements without an order into that of what they are written as, since their ids have names now."""
+        parts = [[_within(leaves, place) for place in places] for leaves in (reduced, written)]
+        ranks = [(canonical(short), canonical(full)) for short, full in zip(*parts, strict=True)]
+        order = sorted(range(len(places)), key=lambda n: ranks[n])
+        if order == list(range(len(places))):
+            return
+        ids = self.ids.get(index, {})
+        for leaves in (written, reduced, ids):
+            inner = [_within(leaves, place) for place in places]
+            for n, place in enumerate(places):
+                for rest in inner[n]:
+                    del leaves[place + rest]
+            for place, n in zip(places, order, strict=True):
+                leaves.update({place + rest: leaf for rest, leaf in inner[n].items()})
+        moved = {places[n]: place for place, n in zip(places, order, strict=True)}
+        for value, (attempt, pointer) in new.places.items():
+            for place, now in moved.items():
+                if attempt == new.attempt and _is_within(pointer, place):
+                    new.places[value] = attempt, now + pointer[len(place) :]
+                    break
 
     def name_mixed(
         self, leaf: Mixed, pointer: str, new: NewIds, label: str | None
@@ -164,6 +188,15 @@ class ArgumentWriter:
 def _hash_of(leaves: Mapping[str, Any]) -> str | None:
     """The digest over a reduced leaf map; None for no arguments at all."""
     return digest(canonical(leaves), ARGS_DIGITS) if leaves else None
+
+
+def _within(leaves: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """What stands in an element, by the rest of its pointers."""
+    return {pointer[len(place) :]: leaf for pointer, leaf in leaves.items() if _is_within(pointer, place)}
+
+
+def _is_within(pointer: str, place: str) -> bool:
+    return pointer.startswith(place) and pointer[len(place) : len(place) + 1] in ("", "/", "#", "~")
 
 
 def _place(pointer: str) -> list[str]:

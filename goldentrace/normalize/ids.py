@@ -62,6 +62,11 @@ class IdStep:
         return split_by(segments, find_ids) if self._is_by_shape else segments
 
 
+def erase_ids(document: bytes) -> bytes:
+    """Return a document with what is an id by shape taken out."""
+    return _BYTES_PATTERN.sub(b"", document)
+
+
 def key_token(value: str | float) -> Token:
     """Return the token of a value that is an id because the profile names its key."""
     token = find_ids(value)[0][2] if isinstance(value, str) and _is_whole(value) else None

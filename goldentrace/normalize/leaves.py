@@ -16,10 +16,10 @@ from goldentrace.codec.canonical import LEAF_DIGITS, MAX_DEPTH, JsonError, canon
 from goldentrace.model import pointer as pointers
 from goldentrace.model.operation import WrittenLeaf
 from goldentrace.model.profile import Profile, Tool
-from goldentrace.normalize.ids import MIN_LENGTH, IdStep, key_token
+from goldentrace.normalize.ids import MIN_LENGTH, IdStep, erase_ids, key_token
 from goldentrace.normalize.paths import PathStep
 from goldentrace.normalize.redact import Redactor, is_secret_key
-from goldentrace.normalize.text import Segments
+from goldentrace.normalize.text import Segments, Token
 
 MAX_CACHED_DIGESTS: Final = 200_000
 """Entries kept of value -> written leaf; beyond it the cache starts anew, so that memory stays bounded."""
@@ -50,10 +50,15 @@ Leaf: TypeAlias = WrittenLeaf | Mixed | Moment
 
 
 class Flat(msgspec.Struct):
-    """The leaves of one value. specials: pointers of the leaves that are not written yet."""
+    """The leaves of one value.
+
+    specials: pointers of the leaves that are not written yet; unordered: pointers of the elements of each container
+    that has no order but that of its ids, so that what they are named by decides, outer containers first.
+    """
 
     leaves: dict[str, Leaf] = msgspec.field(default_factory=dict)
     specials: list[str] = msgspec.field(default_factory=list)
+    unordered: list[list[str]] = msgspec.field(default_factory=list)
 
 
 class LeafReader:
@@ -109,24 +114,44 @@ class LeafReader:
         if kind is str:
             self._add_text(value, pointer, name, flat, scope)
         elif kind is dict:
-            if not value:
-                flat.leaves[pointer] = "{}"
-                return
-            if "0" in value and all(key == str(n) for n, key in enumerate(value)):
-                flat.leaves[pointer + "#object"] = "object"  # else it could not be told from an array
-            for key, item in value.items():
-                self._walk(item, f"{pointer}/{pointers.escape(key)}", key, flat, scope)
+            self._walk_object(value, pointer, flat, scope)
         elif kind is list:
             if not value:
                 flat.leaves[pointer] = "[]"
                 return
             items = value
             if scope.order_free is not None and pointers.is_matched(scope.order_free, pointer):
-                items = sorted(value, key=canonical)
+                items = sorted(value, key=_without_ids)
+                flat.unordered.append([f"{pointer}/{n}" for n in range(len(items))])
             for n, item in enumerate(items):
                 self._walk(item, f"{pointer}/{n}", name, flat, scope)
         else:
             self._add_scalar(value, pointer, flat, scope)
+
+    def _walk_object(self, value: dict[str, Any], pointer: str, flat: Flat, scope: "_Scope") -> None:
+        if not value:
+            flat.leaves[pointer] = "{}"
+            return
+        if "0" in value and all(key == str(n) for n, key in enumerate(value)):
+            flat.leaves[pointer + "#object"] = "object"  # else it could not be told from an array
+        named = [key for key in value if len(key) >= MIN_LENGTH and self._has_id(key)]
+        for key, item in value.items():
+            if not named or key not in named:
+                self._walk(item, f"{pointer}/{pointers.escape(key)}", key, flat, scope)
+        if named:
+            self._walk_named(value, named, pointer, flat, scope)
+
+    def _has_id(self, key: str) -> bool:
+        return any(isinstance(part, Token) and part.is_id for part in self.text(key))
+
+    def _walk_named(self, value: dict[str, Any], keys: list[str], pointer: str, flat: Flat, scope: "_Scope") -> None:
+        """What stands under keys that are ids, or hold some: `/{0}`, `/{1}` …, and the key as the leaf `/{0}#key`."""
+        ordered = sorted(keys, key=lambda key: (_without_ids(value[key]), key))
+        places = [f"{pointer}/{{{n}}}" for n in range(len(ordered))]
+        flat.unordered.append(places)
+        for key, place in zip(ordered, places, strict=True):
+            self._put(Mixed(self.text(key)), place + "#key", flat)
+            self._walk(value[key], place, None, flat, scope)
 
     def _add_text(self, text: str, pointer: str, name: str | None, flat: Flat, scope: "_Scope") -> None:
         key = name if name is not None and self._is_telling(name) else None
@@ -253,6 +278,12 @@ _SIMPLE: Final = re.compile(r"[0-9A-Za-z_ .,;!?@=+*#%&()-]*")
 PLAIN_ENOUGH: Final = re.compile(r"[0-9A-Za-z_ .,-]{0,15}")
 """A text that can hold neither a built-in secret nor a folder: too short for the one, no slash or colon for the
 other."""
+
+
+def _without_ids(value: Any) -> tuple[bytes, bytes]:
+    """What orders values whose order says nothing: what they hold besides ids, which are others in every run."""
+    raw = canonical(value)
+    return erase_ids(raw), raw
 
 
 def _remember(cache: dict[Any, str], value: Any, written: str) -> None:

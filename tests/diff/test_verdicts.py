@@ -275,3 +275,35 @@ def test_the_first_of_two_retry_decisions_is_not_made_any_more() -> None:
     assert codes(run(1, 2), run(2)) == ["GT203 error"]
     assert codes(run(1, 2), run(1)) == ["GT203 error"]
     assert codes(run(1), run(2)) == ["GT202 error"]
+
+
+@pytest.mark.parametrize("numbers", [(5, 6), (5, 5)])
+def test_ids_that_are_keys_of_arguments(numbers: tuple[int, int]) -> None:
+    def run(name: str, first: int = 0, second: int = 1) -> Trace:
+        items = [{"id": uuid(name, n), "n": n} for n in range(3)]
+        made = Run().turn().call("list", {}, {"items": items}, **READ).turn()
+        update = {"set": {uuid(name, first): numbers[0], uuid(name, second): numbers[1]}, "why": "x"}
+        return made.call("update", update, {}, **WRITE).end()
+
+    golden = run("golden")
+    for name in ("one", "three", "seven"):
+        assert codes(golden, run(name)) == []
+        assert codes(golden, run(name, 0, 2)) == ["GT109 error"]
+    swapped = codes(golden, run("one", 1, 0))
+    assert swapped == ([] if numbers[0] == numbers[1] else ["GT109 error"])
+    assert uuid("golden", 0) not in encode_golden(normal(golden)).decode()
+
+
+def test_a_list_without_an_order_that_holds_ids() -> None:
+    free = {"arguments": {"order_free": ["/ids"]}}
+
+    def run(name: str, picked: Sequence[int]) -> Trace:
+        items = [{"id": uuid(name, n), "n": n} for n in range(4)]
+        made = Run().turn().call("list", {}, {"items": items}, **READ).turn()
+        return made.call("act", {"ids": [uuid(name, n) for n in picked]}, {}, **WRITE).end()
+
+    golden = run("golden", (0, 1, 2))
+    for name in ("one", "three", "seven"):
+        for picked in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
+            assert codes(golden, run(name, picked), **free) == []
+        assert codes(golden, run(name, (0, 1, 3)), **free) == ["GT109 error"]
