@@ -1,4 +1,4 @@
-"""Where the bytes of an input come from: a file, a pipe, standard input, gzip, zstd; bounded, errors of one shape.
+"""Where the bytes of an input come from: a file, a pipe, standard input, packed or not; bounded, errors of one shape.
 
 The only module of the sources that opens files. Must not know what the bytes mean.
 """
@@ -6,6 +6,7 @@ The only module of the sources that opens files. Must not know what the bytes me
 import errno
 import io
 import os
+import re
 import stat
 import sys
 import time
@@ -22,15 +23,21 @@ STDIN_NAME: Final = "<stdin>"
 SPOOL_BYTES: Final = 32 << 20
 BLOCK_BYTES: Final = 1 << 20
 MAX_FILE_BYTES: Final = 1 << 30
-ZSTD_STEP_BYTES: Final = 1 << 10
-"""Compressed bytes taken at once: a block of 4 bytes may stand for 128 KiB (RFC 8878, 3.1.1.2), so this is 32 MiB."""
+STEP_BYTES: Final = 1 << 10
+"""Compressed bytes taken at once: a block of 4 bytes of zstd may stand for 128 KiB (RFC 8878, 3.1.1.2), so this is 32
+MiB; bytes of xz stand for less."""
+XZ_MEMORY_BYTES: Final = 128 << 20
+"""What a decoder of xz may take: `xz -9` needs 65 MiB, a header may claim 4 GiB."""
 
 PIPE_WAIT_S = 5.0
 """How long somebody may take to begin to write to a named pipe: opening one that nobody writes to never ends."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _GZIP: Final = b"\x1f\x8b"
+_BZIP2: Final = re.compile(rb"BZh[1-9]1AY&SY")
+_XZ: Final = b"\xfd7zXZ\0"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_MAGIC_BYTES: Final = 10
 
 Opener = Callable[[], IO[bytes]]
 Progress = Callable[[int], None]
@@ -146,7 +153,6 @@ def spool(stream: IO[bytes], name: str, max_bytes: int) -> Opener:
         copy.write(block)
 
     def reopen() -> IO[bytes]:
-        copy.seek(0)
         return _View(copy)  # type: ignore[return-value]
 
     weakref.finalize(reopen, copy.close)
@@ -156,23 +162,35 @@ def spool(stream: IO[bytes], name: str, max_bytes: int) -> Opener:
 def open_bounded(name: str, opener: Opener, max_bytes: int, on_progress: Progress | None) -> IO[bytes]:
     """Return the bytes from the start: decompressed, at most max_bytes of them, without a BOM."""
     raw = guard(name, opener)
-    stream = raw
     try:
-        magic = guard(name, raw.read, 4)
-        raw.seek(0)
-        if magic[:2] == _GZIP:
-            import gzip
-
-            stream = gzip.GzipFile(fileobj=raw, mode="rb")  # type: ignore[assignment]
-        elif magic == _ZSTD:
-            stream = _open_zstd(raw, name)
-        bounded = io.BufferedReader(_Bounded(stream, raw, name, max_bytes, on_progress), BLOCK_BYTES)
+        bounded = io.BufferedReader(_Bounded(_decompressed(raw, name), raw, name, max_bytes, on_progress), BLOCK_BYTES)
         if guard(name, bounded.peek, len(_BOM))[: len(_BOM)] == _BOM:  # the first bytes may be damaged
             bounded.read(len(_BOM))
     except BaseException:
         raw.close()
         raise
     return bounded
+
+
+def _decompressed(raw: IO[bytes], name: str) -> IO[bytes]:
+    """The bytes as they are, or what they are compressed from; the first of them tell."""
+    stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw, BLOCK_BYTES)  # type: ignore[type-var]
+    magic = guard(name, stream.peek, _MAGIC_BYTES)[:_MAGIC_BYTES]
+    if magic.startswith(_GZIP):
+        import gzip
+
+        return gzip.GzipFile(fileobj=stream, mode="rb")  # type: ignore[return-value]
+    if _BZIP2.match(magic):
+        import bz2
+
+        return bz2.BZ2File(stream)
+    if magic.startswith(_XZ):
+        import lzma
+
+        return _Frames(stream, lambda: lzma.LZMADecompressor(memlimit=XZ_MEMORY_BYTES), lzma.LZMAError)  # type: ignore[return-value]
+    if magic.startswith(_ZSTD):
+        return _open_zstd(stream, name)
+    return stream
 
 
 def _status(file: Path) -> Any:
@@ -194,7 +212,7 @@ def _open_zstd(raw: IO[bytes], name: str) -> IO[bytes]:
         raise InputError(
             "is compressed with zstd", where=Where(name), next_step="pip install goldentrace[zstd], or decompress it"
         ) from None
-    return _Zstd(raw, zstandard)  # type: ignore[return-value]
+    return _Frames(raw, lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError)  # type: ignore[return-value]
 
 
 class _Pipe(io.RawIOBase):
@@ -219,19 +237,23 @@ class _Pipe(io.RawIOBase):
         super().close()
 
 
-class _Zstd(io.RawIOBase):
-    """Frames of zstd, one after another. zstandard's own reader takes a file that was cut off for a whole one."""
+class _Frames(io.RawIOBase):
+    """Frames of zstd or streams of xz, one after another.
 
-    def __init__(self, raw: IO[bytes], zstandard: Any) -> None:
+    The libraries' own readers take a file of zstd that was cut off for a whole one, and all memory that xz asks for.
+    """
+
+    def __init__(self, raw: IO[bytes], new_decoder: Callable[[], Any], error: type[Exception]) -> None:
         self._raw = raw
-        self._zstandard = zstandard
+        self._new_decoder = new_decoder
+        self._error = error
         self._frame: Any = None
         self._rest = b""
         self._plain = bytearray()
 
     def read(self, size: int = -1) -> bytes:
         while size < 0 or len(self._plain) < size:
-            packed = self._rest or self._raw.read(ZSTD_STEP_BYTES)
+            packed = self._rest or self._raw.read(STEP_BYTES)
             self._rest = b""
             if not packed:
                 if self._frame is not None:
@@ -245,10 +267,10 @@ class _Zstd(io.RawIOBase):
 
     def _decompress(self, packed: bytes) -> None:
         if self._frame is None:
-            self._frame = self._zstandard.ZstdDecompressor().decompressobj()
+            self._frame = self._new_decoder()
         try:
             self._plain += self._frame.decompress(packed)
-        except self._zstandard.ZstdError as error:
+        except self._error as error:
             raise EOFError(str(error)) from None
         if self._frame.eof:
             self._rest = self._frame.unused_data
@@ -296,16 +318,27 @@ class _Bounded(io.RawIOBase):
 
 
 class _View(io.RawIOBase):
-    """A temporary copy that stays open when the view of it is closed."""
+    """A temporary copy from its start; others may look at it too, and it stays open when this view is closed."""
 
     def __init__(self, copy: Any) -> None:
         self._copy = copy
+        self._place = 0
 
     def readable(self) -> bool:
         return True
 
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return int(self._copy.seek(offset, whence))
+    def seekable(self) -> bool:
+        return True
 
-    def read(self, size: int = -1) -> bytes:
-        return bytes(self._copy.read(size))
+    def seek(self, offset: int, whence: int = 0) -> int:
+        if whence == os.SEEK_CUR:
+            offset, whence = self._place + offset, os.SEEK_SET
+        self._place = int(self._copy.seek(offset, whence))
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        self._copy.seek(self._place)
+        data = self._copy.read(len(buffer))
+        buffer[: len(data)] = data
+        self._place += len(data)
+        return len(data)

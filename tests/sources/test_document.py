@@ -1,8 +1,10 @@
 """Opening files: bounds, framings, damage; each refusal is an InputError that says where."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import sys
 import threading
@@ -75,13 +77,13 @@ def test_a_file_beyond_the_limit_names_limit_and_option(tmp_path: Path) -> None:
     assert open_document(write(tmp_path, b"x" * 2000), max_bytes=2000).read() == b"x" * 2000
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress], ids=["gzip", "bzip2", "xz", "zstd"])
 def test_compressed_files_are_read_through(tmp_path: Path, pack) -> None:
     document = open_document(write(tmp_path, pack(LINES)))
     assert values(document) == [(1, {"a": 1}), (2, {"b": 2})]
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress], ids=["gzip", "bzip2", "xz", "zstd"])
 def test_a_compression_bomb_meets_the_limit(tmp_path: Path, pack) -> None:
     bomb = write(tmp_path, pack(b" " * 30_000_000 + b"{}"))
     assert bomb.stat().st_size < 100_000
@@ -89,7 +91,7 @@ def test_a_compression_bomb_meets_the_limit(tmp_path: Path, pack) -> None:
         open_document(bomb, max_bytes=1_000_000).read()
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress], ids=["gzip", "bzip2", "xz", "zstd"])
 def test_damaged_compressed_data_is_an_input_error(tmp_path: Path, pack) -> None:
     packed = bytearray(pack(b"".join(b'{"number": %d}\n' % (n * n) for n in range(50_000))))
     packed[2000:2400] = bytes(400)
@@ -97,16 +99,16 @@ def test_damaged_compressed_data_is_an_input_error(tmp_path: Path, pack) -> None
         open_document(write(tmp_path, bytes(packed))).read()
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress], ids=["gzip", "bzip2", "xz", "zstd"])
 @pytest.mark.parametrize("lost_bytes", [1, 40, 2000])
 def test_a_compressed_file_that_was_cut_off_is_an_input_error(tmp_path: Path, pack, lost_bytes: int) -> None:
     with pytest.raises(InputError, match="damaged"):
         open_document(write(tmp_path, pack(os.urandom(5000))[:-lost_bytes])).read()
 
 
-def test_frames_of_zstd_follow_one_another(tmp_path: Path) -> None:
-    two = zstandard.compress(LINES[:8]) + zstandard.compress(LINES[8:])
-    assert open_document(write(tmp_path, two)).read() == LINES
+def test_compressed_parts_follow_one_another(tmp_path: Path) -> None:
+    for pack in (zstandard.compress, lzma.compress, bz2.compress, gzip.compress):
+        assert open_document(write(tmp_path, pack(LINES[:8]) + pack(LINES[8:]))).read() == LINES
 
 
 def test_lines_keep_their_number_over_blank_ones() -> None:
