@@ -4,8 +4,9 @@ Arguments without ids, secrets or clock values depend on nothing else in the tra
 distinct text (`ArgumentCache`). This module must not decide in which order operations are named.
 """
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -105,25 +106,24 @@ class ArgumentWriter:
 
     def _settle(self, places: list[str], written: LeafMap, reduced: dict[str, Any], index: int, new: NewIds) -> None:
         """Put elements without an order into that of what they are written as, since their ids have names now."""
-        parts = [[_within(leaves, place) for place in places] for leaves in (reduced, written)]
-        ranks = [(canonical(short), canonical(full)) for short, full in zip(*parts, strict=True)]
-        order = sorted(range(len(places)), key=lambda n: ranks[n])
-        if order == list(range(len(places))):
+        short, full = _elements(reduced, places), _elements(written, places)
+        order = sorted(places, key=lambda place: (canonical(short[place]), canonical(full[place])))
+        if order == places:
             return
         ids = self.ids.get(index, {})
         for leaves in (written, reduced, ids):
-            inner = [_within(leaves, place) for place in places]
-            for n, place in enumerate(places):
-                for rest in inner[n]:
+            elements = _elements(leaves, places)
+            for place in places:
+                for rest in elements[place]:
                     del leaves[place + rest]
-            for place, n in zip(places, order, strict=True):
-                leaves.update({place + rest: leaf for rest, leaf in inner[n].items()})
-        moved = {places[n]: place for place, n in zip(places, order, strict=True)}
+            for place, before in zip(places, order, strict=True):
+                leaves.update({place + rest: leaf for rest, leaf in elements[before].items()})
+        moved = dict(zip(order, places, strict=True))
+        start = _start(places)
         for value, (attempt, pointer) in new.places.items():
-            for place, now in moved.items():
-                if attempt == new.attempt and _is_within(pointer, place):
-                    new.places[value] = attempt, now + pointer[len(place) :]
-                    break
+            place, rest = _element(pointer, start)
+            if attempt == new.attempt and place in moved:
+                new.places[value] = attempt, moved[place] + rest
 
     def name_mixed(
         self, leaf: Mixed, pointer: str, new: NewIds, label: str | None
@@ -190,13 +190,30 @@ def _hash_of(leaves: Mapping[str, Any]) -> str | None:
     return digest(canonical(leaves), ARGS_DIGITS) if leaves else None
 
 
-def _within(leaves: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """What stands in an element, by the rest of its pointers."""
-    return {pointer[len(place) :]: leaf for pointer, leaf in leaves.items() if _is_within(pointer, place)}
+_END: Final = re.compile(r"[/#~]|$")
 
 
-def _is_within(pointer: str, place: str) -> bool:
-    return pointer.startswith(place) and pointer[len(place) : len(place) + 1] in ("", "/", "#", "~")
+def _start(places: list[str]) -> int:
+    """Where the names of elements begin in pointers of their container."""
+    return places[0].rindex("/") + 1
+
+
+def _element(pointer: str, start: int) -> tuple[str, str]:
+    """A pointer as the place of the element that it is in, and the rest."""
+    match = _END.search(pointer, min(start, len(pointer)))
+    end = match.start() if match is not None else len(pointer)
+    return pointer[:end], pointer[end:]
+
+
+def _elements(leaves: Mapping[str, Any], places: list[str]) -> dict[str, dict[str, Any]]:
+    """Place of an element -> what stands in it, by the rest of its pointers."""
+    found: dict[str, dict[str, Any]] = {place: {} for place in places}
+    start = _start(places)
+    for pointer, leaf in leaves.items():
+        place, rest = _element(pointer, start)
+        if place in found:
+            found[place][rest] = leaf
+    return found
 
 
 def _place(pointer: str) -> list[str]:

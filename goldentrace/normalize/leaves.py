@@ -134,9 +134,9 @@ class LeafReader:
             return
         if "0" in value and all(key == str(n) for n, key in enumerate(value)):
             flat.leaves[pointer + "#object"] = "object"  # else it could not be told from an array
-        named = [key for key in value if len(key) >= MIN_LENGTH and self._has_id(key)]
+        named = {key for key in value if len(key) >= MIN_LENGTH and self._has_id(key)}
         for key, item in value.items():
-            if not named or key not in named:
+            if key not in named:
                 self._walk(item, f"{pointer}/{pointers.escape(key)}", key, flat, scope)
         if named:
             self._walk_named(value, named, pointer, flat, scope)
@@ -144,7 +144,7 @@ class LeafReader:
     def _has_id(self, key: str) -> bool:
         return any(isinstance(part, Token) and part.is_id for part in self.text(key))
 
-    def _walk_named(self, value: dict[str, Any], keys: list[str], pointer: str, flat: Flat, scope: "_Scope") -> None:
+    def _walk_named(self, value: dict[str, Any], keys: set[str], pointer: str, flat: Flat, scope: "_Scope") -> None:
         """What stands under keys that are ids, or hold some: `/{0}`, `/{1}` …, and the key as the leaf `/{0}#key`."""
         ordered = sorted(keys, key=lambda key: (_without_ids(value[key]), key))
         places = [f"{pointer}/{{{n}}}" for n in range(len(ordered))]
