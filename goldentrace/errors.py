@@ -52,6 +52,10 @@ class InputError(GoldentraceError):
     """A file that was given cannot be read as what it should be."""
 
 
+class NoTraceError(InputError):
+    """A file can be read, and there is no trace in it."""
+
+
 class ConfigError(GoldentraceError):
     """An option, a configuration file, a profile or a fault plan is wrong."""
 

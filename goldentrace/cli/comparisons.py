@@ -63,6 +63,8 @@ def compare_files(request: Request, golden: str, candidate: str, chosen: Chosen 
     for side in (left, right):
         if side.trace is not None:
             request.notes.extend(f"{side.path}: {note}" for note in reader_notes(side.trace.notes))
+        if side.left_out is not None:
+            request.notes.append(side.left_out)
     if chosen is not None or request.project.is_profile_asked:
         _note_profile(request, chosen, left)
     comparison, _ = compare_sides(left, right, terms_of(request, chosen))

@@ -86,13 +86,16 @@ def _predict(
 ) -> dict[str, set[int]]:  # fmt: skip
     from goldentrace.model.profile import Profile
     from goldentrace.scale import redundancy as bench
-    from goldentrace.sources.registry import read_traces
+    from goldentrace.sources.choice import left_out_note
+    from goldentrace.sources.document import open_document
+    from goldentrace.sources.registry import document_traces
 
     assert isinstance(profile, Profile)
     found: dict[str, set[int]] = {}
     unlabelled = 0
     for file in files:
-        for trace in read_traces(file):
+        document = open_document(file)
+        for trace in document_traces(document):
             task = bench.task_of(trace, tasks)
             if task is None:
                 unlabelled += 1
@@ -103,6 +106,9 @@ def _predict(
                     next_step="the labels are of one run per task: give the runs that were labelled",
                 )  # fmt: skip
             found[task] = bench.predict(trace, profile, select=select, patterns=patterns)
+        left_out = left_out_note(document, is_full=output.verbosity > 0)
+        if left_out is not None:
+            output.say(f"note: {left_out}")
     missing = len(tasks) - len(found)
     if unlabelled:
         output.say(f"{unlabelled} runs have no labels and are not scored")

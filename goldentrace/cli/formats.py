@@ -7,6 +7,9 @@ from goldentrace.cli.output import Output
 from goldentrace.cli.terminal import width_of
 from goldentrace.exitcodes import OK
 
+ARCHIVES = "A file may be compressed (gzip, bzip2, xz, zstd); of an archive (zip, tar) every member is read."
+"""How files of all formats may be wrapped."""
+
 
 @click.command()
 @output_options()
@@ -24,5 +27,7 @@ def formats(output: Output) -> int:
         page.wrapped(title.rstrip(), indent=len(name) + 2, first=name)
         if output.verbosity > 0 and notes:
             page.wrapped(notes, indent=len(name) + 4)
+    page.blank()
+    page.wrapped(ARCHIVES, indent=0)
     output.put(page.text())
     return OK

@@ -2,10 +2,12 @@
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import click
 import msgspec
@@ -21,10 +23,11 @@ from goldentrace.errors import ConfigError, InputError, Where
 from goldentrace.exitcodes import OK
 from goldentrace.model.event import ABSENT, FORMAT, TraceEnd
 from goldentrace.model.trace import Trace
-from goldentrace.sources.bytestream import BLOCK_BYTES, Progress
+from goldentrace.sources.bytestream import BLOCK_BYTES
+from goldentrace.sources.choice import left_out_note, one_trace, told_apart
 from goldentrace.sources.coverage import coverage_table
-from goldentrace.sources.document import MAX_BYTES, open_document
-from goldentrace.sources.registry import document_traces, trace_name
+from goldentrace.sources.document import MAX_BYTES, Document, open_document
+from goldentrace.sources.registry import document_traces
 from goldentrace.store.atomic import write_atomically
 from goldentrace.store.layout import make_folder
 from goldentrace.store.storage import Storage
@@ -58,82 +61,76 @@ class Request:
 def importing(file: str, request: Request, output: Output) -> int:
     """Convert a trace of any known format to goldentrace/1.
 
-    FILE: - for standard input. What the source did not record is said on stderr, with the reason. Without -o the one
-    trace goes to standard output.
+    FILE: a file or an archive of files (zip, tar), compressed or not; - for standard input. What the source did not
+    record is said on stderr, with the reason. Without -o the one trace goes to standard output.
     """
     with reading_bar(file, is_quiet=output.verbosity < 0) as on_progress:
-        return _import(_traces(file, request, on_progress), request, output)
+        document = open_document(file, max_bytes=request.max_bytes or MAX_BYTES, on_progress=on_progress)
+        code = _import(document, request, output)
+    left_out = left_out_note(document, is_full=request.is_list or output.verbosity > 0)
+    if left_out is not None:
+        output.say(f"note: {left_out}")
+    return code
 
 
-def _import(traces: Iterator[Trace], request: Request, output: Output) -> int:
+def _import(document: Document, request: Request, output: Output) -> int:
     if request.is_list:
-        return _list(traces, output)
+        return _list(document, request, output)
     target = None if request.target in (None, "-") else Path(str(request.target))
     if target is not None and (os.path.isdir(target) or str(request.target).endswith("/")):  # noqa: PTH112 - as in fmt
-        return _write_each(traces, target, output)
-    first = next(traces)
-    second = next(traces, None)
-    if second is not None:
-        raise InputError(
-            "holds several traces",
-            where=Where(first.path),
-            next_step=f"name a folder with -o DIR/, or one with --trace ({trace_name(first)}, {trace_name(second)}, …)",
-        )
-    _check_values(first)
-    _tell(first, output)
+        return _write_each(_traces(document, request), target, output)
+    trace = one_trace(document, request.trace_id, request.source_format)
+    _check_values(trace)
+    _tell(trace, output)
     if target is None:
-        for block in _blocks(first):
+        for block in _blocks(trace):
             output.put_bytes(block)
     else:
         make_folder(target.parent)
-        write_atomically(target, _blocks(first))
+        write_atomically(target, _blocks(trace))
     return OK
 
 
-def _traces(file: str, request: Request, on_progress: Progress | None) -> Iterator[Trace]:
-    """The traces of a file, or the one that is meant. Raises: InputError where there is none of that name."""
-    document = open_document(file, max_bytes=request.max_bytes or MAX_BYTES, on_progress=on_progress)
-    names: list[str] = []
-    is_found = False
-    for trace in document_traces(document, request.source_format):
-        name = trace_name(trace)
-        names.append(name)
-        if request.trace_id is None or request.trace_id in (name, trace.start.trace_id):
-            is_found = True
-            yield trace
-            if request.trace_id is not None:
-                return
-    if not is_found:
-        listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        raise InputError(
-            f"holds no trace {request.trace_id!r}", where=Where(document.name), next_step=f"it holds {listed}"
-        )
+def _traces(document: Document, request: Request) -> Iterator[tuple[Trace, str]]:
+    """The traces of a file, or the one that is meant, with their names."""
+    if request.trace_id is None:
+        traces = document_traces(document, request.source_format)
+    else:
+        traces = iter((one_trace(document, request.trace_id, request.source_format),))
+    return told_apart(traces, document)
 
 
-def _list(traces: Iterator[Trace], output: Output) -> int:
+def _list(document: Document, request: Request, output: Output) -> int:
     rows = []
-    for trace in traces:
+    for trace, name in _traces(document, request):
         counts = coverage_table(trace)
-        rows.append((trace_name(trace), f"{counts.calls} calls", f"{counts.results} results", trace.format))
+        rows.append((name, f"{counts.calls} calls", f"{counts.results} results", trace.format))
     if output.format == "json":
         keys = ("trace", "calls", "results", "format")
-        output.put_json({"command": "import", "traces": [dict(zip(keys, row, strict=True)) for row in rows]})
+        listed = [dict(zip(keys, row, strict=True)) for row in rows]
+        output.put_json({"command": "import", "traces": listed, "left_out": document.left_out})
     else:
         output.put("".join(f"{line}\n" for line in columns(rows)))
     return OK
 
 
-def _write_each(traces: Iterator[Trace], folder: Path, output: Output) -> int:
+def _write_each(traces: Iterator[tuple[Trace, str]], folder: Path, output: Output) -> int:
     make_folder(folder)
     written: set[str] = set()
-    for trace in traces:
-        name = _file_name(trace_name(trace), written)
+    for trace, called in traces:
+        name = _file_name(_SUFFIXES.sub("", called[:_LONGEST]), written)
         written.add(name.casefold())
         _check_values(trace)
         write_atomically(folder / f"{name}.jsonl", _blocks(trace))
         _tell(trace, output, level=1)
     output.say(f"{len(written)} traces written to {folder}")
     return OK
+
+
+_SUFFIXES: Final = re.compile(r"(?<=[^/])(?:\.(?:jsonl?|gz|bz2|xz|zst))+(?=\s|$)")
+"""What the name of a file of traces ends in, which `.jsonl` takes the place of."""
+_LONGEST: Final = 1000
+"""Characters of a name that a pattern goes over; a name of a file has some 200."""
 
 
 def _file_name(name: str, taken: set[str]) -> str:

@@ -16,7 +16,6 @@ from goldentrace.errors import GoldentraceError, InputError, Where
 from goldentrace.model.finding import Finding, LintResult
 from goldentrace.model.profile import Severity
 from goldentrace.model.report import Report, TraceReport
-from goldentrace.sources.registry import trace_name
 from goldentrace.store.reader_notes import reader_notes
 from goldentrace.store.sides import Reading, Side, no_bar, normal_of, read_side
 
@@ -66,10 +65,11 @@ def lint(
     """
     known = read_known(asked.known) if asked.known is not None else []
     traces: list[TraceReport] = []
+    notes: list[str] = []
     for file in files:
         try:
-            sides = list(_sides(file, reading))
-            traces += [_lint(side, project, asked, known, is_named=len(sides) > 1) for side in sides]
+            sides = _sides(file, reading, output, notes)
+            traces += [_lint(side, place, project, asked, known) for side, place in sides]
         except GoldentraceError as error:
             if len(files) == 1:
                 raise
@@ -77,7 +77,7 @@ def lint(
     results = [trace.lint for trace in traces if trace.lint is not None]
     report = Report("lint", traces, fail_on or project.loaded.config.fail_on, project.loaded.path)
     profile = project.profiles.load(project.profile_name()).profile
-    report.notes += idle_entries(results, profile, known)
+    report.notes += [*notes, *idle_entries(results, profile, known)]
     if asked.write_known is not None:
         count = write_known(asked.write_known, results)
         output.say(f"{asked.write_known}: {count} known findings; lint with --known {asked.write_known}")
@@ -87,9 +87,13 @@ def lint(
     return output.write(report)
 
 
-def _sides(file: str, reading: Reading) -> Iterator[Side]:
-    """The traces of a file, or the one that was named. Raises: InputError for a golden."""
+def _sides(file: str, reading: Reading, output: Output, notes: list[str]) -> Iterator[tuple[Side, str]]:
+    """The traces of a file with their places, or the one that was named; what is to be said of it goes to the notes.
+
+    Raises: InputError for a golden.
+    """
     from goldentrace.codec.golden import is_golden
+    from goldentrace.sources.choice import left_out_note, with_places
     from goldentrace.sources.document import open_document
     from goldentrace.sources.registry import document_traces
 
@@ -99,15 +103,20 @@ def _sides(file: str, reading: Reading) -> Iterator[Side]:
             raise InputError(
                 "this is a golden: rules need the recorded values", where=Where(document.name), next_step="lint a trace"
             )
-        if reading.trace is not None or b"<<<<<<< " in document.head.data:
-            yield read_side(file, msgspec.structs.replace(reading, bar=no_bar))
-            return
-        for trace in document_traces(document, reading.format):
-            yield Side(trace.path, trace=trace)
+        has_conflict = b"<<<<<<< " in document.head.data and document.head.archive is None
+        if reading.trace is not None or has_conflict:
+            side = read_side(file, msgspec.structs.replace(reading, bar=no_bar))
+            yield side, side.path
+            left_out = side.left_out
+        else:
+            for trace, place in with_places(document_traces(document, reading.format)):
+                yield Side(trace.path, trace=trace), place
+            left_out = left_out_note(document, is_full=output.verbosity > 0)
+        if left_out is not None:
+            notes.append(left_out)
 
 
-def _lint(side: Side, project: Project, asked: Asked, known: "list[Acceptance]", *, is_named: bool) -> TraceReport:
-    """is_named: the report names the trace too, because its file holds several."""
+def _lint(side: Side, place: str, project: Project, asked: Asked, known: "list[Acceptance]") -> TraceReport:
     assert side.trace is not None, "goldens are refused"
     loaded = project.profiles.load(project.profile_name())
     normal = normal_of(side, loaded)
@@ -118,8 +127,7 @@ def _lint(side: Side, project: Project, asked: Asked, known: "list[Acceptance]",
 
         result = accept(result, known, today())
     result = msgspec.structs.replace(result, notes=(*reader_notes(side.trace.notes), *result.notes))
-    name = f"{side.path} {trace_name(side.trace)}" if is_named else side.path
-    return TraceReport(name, candidate_path=side.path, lint=result)
+    return TraceReport(place, candidate_path=side.path, lint=result)
 
 
 def _show_checklists(results: list[LintResult], output: Output) -> None:

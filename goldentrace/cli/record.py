@@ -77,7 +77,7 @@ def record(
     session = _Session(project, output, request, command)
     if request.source is not None:
         traces: dict[str, Trace | GoldentraceError] = {
-            chosen[0].name: session.read(chosen[0].name, _from_file(request.source, reading))
+            chosen[0].name: session.read(chosen[0].name, request.source, reading)
         }
     else:
         traces = session.run(chosen)
@@ -103,16 +103,6 @@ def _chosen(project: Project, names: tuple[str, ...], request: Request, command:
     ]
 
 
-def _from_file(source: str, reading: Reading) -> Trace:
-    side = read_side(source, reading)
-    if side.trace is None:
-        raise InputError(
-            "this is a golden already: values are not in it", where=Where(side.path),
-            next_step="record from the trace that it was made of",
-        )  # fmt: skip
-    return side.trace
-
-
 def _candidate(project: Project, chosen: Chosen) -> Trace:
     path = project.layout.candidate(chosen.name, chosen.suite)
     side = read_side(path, Reading(), shown=project.shown(path))
@@ -134,11 +124,18 @@ class _Session:
         self.left_out: dict[str, tuple[str, ...]] = {}
         self.notes: dict[str, tuple[str, ...]] = {}
 
-    def read(self, name: str, trace: Trace) -> Trace:
-        """Keep what the reader had to say of a trace that was given."""
-        self.notes[name] = tuple(reader_notes(trace.notes))
-        self.left_out[name] = tuple(unknown_types(trace.notes))
-        return trace
+    def read(self, name: str, source: str, reading: Reading) -> Trace:
+        """Return the trace of a file that was given; keep what the reader had to say of it."""
+        side = read_side(source, reading)
+        if side.trace is None:
+            raise InputError(
+                "this is a golden already: values are not in it", where=Where(side.path),
+                next_step="record from the trace that it was made of",
+            )  # fmt: skip
+        left_out = () if side.left_out is None else (side.left_out,)
+        self.notes[name] = (*reader_notes(side.trace.notes), *left_out)
+        self.left_out[name] = tuple(unknown_types(side.trace.notes))
+        return side.trace
 
     def run(self, chosen: Sequence[Chosen]) -> dict[str, Trace | GoldentraceError]:
         """Run scenarios once and read what they left."""

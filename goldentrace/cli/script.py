@@ -43,21 +43,15 @@ def from_trace(
     from goldentrace.replay.from_trace import script_from_trace
     from goldentrace.replay.script_file import parse_script, write_script
     from goldentrace.report.sanitise import terminal as printable
-    from goldentrace.sources.document import MAX_BYTES
-    from goldentrace.sources.registry import read_traces, trace_name
+    from goldentrace.sources.choice import left_out_note, one_trace
+    from goldentrace.sources.document import MAX_BYTES, open_document
     from goldentrace.store.atomic import write_atomically
     from goldentrace.store.storage import Storage
 
-    traces = list(read_traces(file, format_name, max_bytes=max_bytes or MAX_BYTES))
-    if trace_id is not None:
-        traces = [trace for trace in traces if trace_id in (trace_name(trace), trace.start.trace_id)]
-        if not traces:
-            raise InputError(f"no trace {trace_id!r}", where=Where(file), next_step="leave --trace out to list them")
-    if len(traces) > 1:
-        names = ", ".join(trace_name(trace) for trace in traces[:10]) + (", …" if len(traces) > 10 else "")
-        raise InputError(f"{len(traces)} traces", where=Where(file), next_step=f"name one with --trace: {names}")
-    run = traces[0]
-    clean = Trace(Storage().events(run.events), file, incomplete=run.incomplete, format=run.format)  # it is committed
+    document = open_document(file, max_bytes=max_bytes or MAX_BYTES)
+    run = one_trace(document, trace_id, format_name)
+    events = Storage().events(run.events)  # a script is committed
+    clean = Trace(events, run.path, incomplete=run.incomplete, format=run.format)
     conversion = script_from_trace(clean, name=name, has_references=references)
     text = write_script(conversion.script)
     try:
@@ -73,6 +67,6 @@ def from_trace(
         click.echo(
             f"{printable(output)}: {sum(len(agent.turns) for agent in conversion.script.agents)} turns", err=True
         )
-    for note in conversion.notes:
+    for note in (*conversion.notes, *filter(None, [left_out_note(document)])):
         click.echo(f"note: {printable(note)}", err=True)
     return OK

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,8 @@ def show(file: str, project: Project, reading: Reading, output: Output, *, follo
     """
     file = _file_of(file, project)
     side = read_side(file, reading)
+    if side.left_out is not None:
+        output.say(f"note: {side.left_out}")
     if output.format == "json":
         output.put_json(_as_json(side, project))
         return OK
@@ -86,7 +89,6 @@ def _file_of(name: str, project: Project) -> str:
 def _native(file: str, side: Side, project: Project, output: Output) -> dict[int, str]:
     """Line -> its text without secrets, for the lines that events were read from; none of one JSON document."""
     from goldentrace.normalize.redact import Redactor
-    from goldentrace.sources.document import open_document
 
     if side.trace is None or file == "-" or side.trace.lines == []:
         return {}
@@ -94,11 +96,26 @@ def _native(file: str, side: Side, project: Project, output: Output) -> dict[int
     redactor = Redactor(project.profiles.load(project.profile_name()).profile.redact)
     found: dict[int, str] = {}
     if wanted:
-        for number, data in open_document(file).lines():
+        for number, data in _lines(file, side):
             if number in wanted:
                 text = _without_secrets(data.decode("utf-8", "replace").strip(), redactor)
                 found[number] = text if output.verbosity > 0 or len(text) <= BRIEF else f"{text[:BRIEF]} ..."
     return found
+
+
+def _lines(file: str, side: Side) -> Iterator[tuple[int, bytes]]:
+    """The lines of the file, or of the member of an archive, that a trace is in."""
+    from goldentrace.sources.document import open_document
+
+    document = open_document(file)
+    if side.path == document.name:
+        yield from document.lines()
+        return
+    from goldentrace.sources.archive import members
+
+    for member in members(document):
+        if member.name == side.path:
+            yield from member.lines()
 
 
 def _without_secrets(line: str, redactor: "Redactor") -> str:

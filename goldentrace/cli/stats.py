@@ -43,7 +43,7 @@ def stats(files: tuple[str, ...], project: Project, reading: Reading, output: Ou
     problems: list[GoldentraceError] = []
     for file in files:
         try:
-            runs += list(_runs(file, project, reading))
+            runs += list(_runs(file, project, reading, output))
         except GoldentraceError as error:
             if len(files) == 1:
                 raise
@@ -60,25 +60,24 @@ def stats(files: tuple[str, ...], project: Project, reading: Reading, output: Ou
     return NO_VERDICT if problems else OK
 
 
-def _runs(file: str, project: Project, reading: Reading) -> "Iterator[RunStats]":
+def _runs(file: str, project: Project, reading: Reading, output: Output) -> "Iterator[RunStats]":
     from goldentrace.rules.subject import Subject
     from goldentrace.scale.stats import stats_of_run
 
     loaded = project.profiles.load(project.profile_name())
-    sides = list(_sides(file, reading))
-    for side, name in sides:
+    for side, place in _sides(file, reading, output):
         assert side.trace is not None, "goldens are refused"
         normal = normal_of(side, loaded)
         place_in_time(normal, side.trace)
-        shown = f"{side.path} {name}" if len(sides) > 1 else side.path
-        yield stats_of_run(Subject(side.trace, normal, loaded.profile, {}, loaded.profile.rules), shown)
+        yield stats_of_run(Subject(side.trace, normal, loaded.profile, {}, loaded.profile.rules), place)
 
 
-def _sides(file: str, reading: Reading) -> "Iterator[tuple[Side, str]]":
-    """The traces of a file with their names, or the one that was asked for. Raises: InputError for a golden."""
+def _sides(file: str, reading: Reading, output: Output) -> "Iterator[tuple[Side, str]]":
+    """The traces of a file with their places, or the one that was asked for. Raises: InputError for a golden."""
     from goldentrace.codec.golden import is_golden
+    from goldentrace.sources.choice import left_out_note, with_places
     from goldentrace.sources.document import open_document
-    from goldentrace.sources.registry import document_traces, trace_name
+    from goldentrace.sources.registry import document_traces
 
     with reading.bar(file) as on_progress:
         document = open_document(file, max_bytes=reading.max_bytes, on_progress=on_progress)
@@ -89,10 +88,15 @@ def _sides(file: str, reading: Reading) -> "Iterator[tuple[Side, str]]":
                 next_step="give a trace",
             )
         if reading.trace is not None:
-            yield read_side(file, msgspec.structs.replace(reading, bar=no_bar)), reading.trace
-            return
-        for trace in document_traces(document, reading.format):
-            yield Side(trace.path, trace=trace), trace_name(trace)
+            side = read_side(file, msgspec.structs.replace(reading, bar=no_bar))
+            yield side, side.path
+            left_out = side.left_out
+        else:
+            for trace, place in with_places(document_traces(document, reading.format)):
+                yield Side(trace.path, trace=trace), place
+            left_out = left_out_note(document, is_full=output.verbosity > 0)
+        if left_out is not None:
+            output.say(f"note: {left_out}")
 
 
 # --- text -----------------------------------------------------------------------------------------------------------

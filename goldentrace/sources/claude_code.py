@@ -7,8 +7,7 @@ are the reference. Nothing tells a tool's own start: a call begins and ends when
 
 import re
 from collections.abc import Iterator
-from itertools import islice
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from goldentrace.errors import InputError
@@ -24,7 +23,7 @@ from goldentrace.sources.claude_messages import (
     denial_fields,
 )
 from goldentrace.sources.claude_rows import ResultCopy, Row, copy_of, message_of, rows
-from goldentrace.sources.document import Document, open_document
+from goldentrace.sources.document import Beside, Document
 from goldentrace.sources.head import Head
 from goldentrace.sources.shapes import as_count, as_list, as_number, as_object, as_text, text_of_parts
 from goldentrace.sources.source import Source
@@ -64,7 +63,7 @@ class _Session:
             },
         )  # fmt: skip
         self.talk = Conversation(self.builder, lineage.spent)
-        self._files = _agent_files(document.path)
+        self._files = _agent_files(document.beside)
         self._read: set[str] = set()
         self._durations_ms: list[float] = []
 
@@ -80,15 +79,18 @@ class _Session:
 
     def read_agent(self, agent_id: str, call_id: str | None, kind: str | None) -> None:
         """Append the subagent that a file beside the session holds, once."""
-        file = self._files.pop(agent_id, None) or self._sibling(agent_id)
-        if file is None or agent_id in self._read:
+        path = self._files.pop(agent_id, None) or self._sibling(agent_id)
+        if path is None or agent_id in self._read or self.document.beside is None:
             return
         self._read.add(agent_id)
+        name = PurePosixPath(path).name
         try:
-            document = open_document(file, max_bytes=self.document.max_bytes)
+            document = self.document.beside.open(path)
+            if document is None:
+                return
             lineage = scan(document)
         except InputError as error:
-            self.builder.note(f"a subagent's file was left out: {file.name}: {error.what}")
+            self.builder.note(f"a subagent's file was left out: {name}: {error.what}")
             return
         if call_id is None:
             self.builder.note("a subagent whose call is not in the session stands at the end")
@@ -96,15 +98,14 @@ class _Session:
         lineage.is_subagent = True
         _Reader(self, document, lineage, self.talk.voice(agent_id, call_id, kind)).read()
         if document.torn:
-            self.builder.note(f"{file.name}: {document.torn.text}")
+            self.builder.note(f"{name}: {document.torn.text}")
 
-    def _sibling(self, agent_id: str) -> Path | None:
+    def _sibling(self, agent_id: str) -> str | None:
         """The file of a subagent in the folder of the session, where older versions kept them."""
-        path = self.document.path
-        if path is None or _AGENT_ID.fullmatch(agent_id) is None:
+        beside, name = self.document.beside, f"agent-{agent_id}.jsonl"
+        if beside is None or beside.name == name or _AGENT_ID.fullmatch(agent_id) is None:
             return None
-        file = path.with_name(f"agent-{agent_id}.jsonl")
-        return file if file.is_file() and file != path else None
+        return name
 
     def note_duration(self, value: Any) -> None:
         number = as_number(value)
@@ -220,12 +221,12 @@ def _result_fields(row: Row, copy: ResultCopy | str, message: dict[str, Any]) ->
     return {**told, "status": "cancelled", "error_class": "cancelled"} if copy.interrupted is True else told
 
 
-def _agent_files(path: Path | None) -> dict[str, Path]:
-    """Files of subagents in the folder that belongs to a session, by the agent's id."""
-    if path is None:
+def _agent_files(beside: Beside | None) -> dict[str, str]:
+    """Paths of the files of subagents in the folder that belongs to a session, by the agent's id."""
+    if beside is None:
         return {}
-    files = islice(sorted((path.parent / path.stem / "subagents").glob("**/agent-*.jsonl")), MAX_AGENT_FILES)
-    return {file.stem.removeprefix("agent-"): file for file in files if file.is_file()}
+    paths = beside.paths(f"{PurePosixPath(beside.name).stem}/subagents", "agent-*.jsonl")[:MAX_AGENT_FILES]
+    return {PurePosixPath(path).stem.removeprefix("agent-"): path for path in paths}
 
 
 SOURCE: Final = Source(

@@ -7,10 +7,10 @@ lines, JSON values one after another. Must not know any format.
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Protocol
 
 from goldentrace.codec.canonical import JsonError, decode
-from goldentrace.errors import InputError, Where
+from goldentrace.errors import InputError, NoTraceError, Where
 from goldentrace.model.trace import Note
 from goldentrace.sources import bytestream
 from goldentrace.sources.bytestream import Opener, Progress, guard
@@ -19,25 +19,43 @@ from goldentrace.sources.head import HEAD_BYTES, Head
 MAX_BYTES: Final = bytestream.MAX_FILE_BYTES
 MAX_LINE_BYTES: Final = 64 << 20
 """A line is decoded as a whole: this bounds the memory of one. Lines of some MB (images) occur in real sessions."""
+MEMBER_MARK: Final = "!"
+"""Between the name of an archive and that of a member of it."""
 REPAIR: Final = "repair or export the file again"
 
 
-class Document:
-    """One input. name: as people know it; path: the file, None for standard input and for bytes in memory.
+class Beside(Protocol):
+    """The files that stand beside an input; paths are relative to its folder. name: of the input itself."""
 
-    torn: set while reading, where the last line of a line file is cut off and was dropped.
+    name: str
+
+    def paths(self, folder: str, pattern: str) -> list[str]:
+        """Return the paths of the files below a folder whose names match, sorted."""
+
+    def open(self, path: str) -> "Document | None":
+        """Return that file, None where there is none. Raises: InputError where it cannot be read."""
+
+
+class Document:
+    """One input. name: as people know it; path: the file, None for what is none by itself (standard input, bytes in
+    memory, a member of an archive); beside: the files that stand beside it.
+
+    torn: set while reading, where the last line of a line file is cut off and was dropped; left_out: filled while the
+    traces of an archive are read, the names of its members that hold none.
     """
 
     def __init__(
         self, name: str, opener: Opener, *, path: Path | None = None, max_bytes: int = MAX_BYTES,
-        on_progress: Progress | None = None,
+        on_progress: Progress | None = None, beside: Beside | None = None,
     ) -> None:  # fmt: skip
         self.name = name
         self.path = path
         self.max_bytes = max_bytes
+        self.beside = beside
         self.torn: Note | None = None
-        self._opener = opener
-        self._on_progress = on_progress
+        self.left_out: list[str] = []
+        self.opener = opener
+        self.on_progress = on_progress
         self._head: Head | None = None
 
     @classmethod
@@ -57,12 +75,12 @@ class Document:
         with self.open() as stream:
             data = guard(self.name, stream.read, size_bytes + 1)
         if not data.strip():
-            raise InputError("the file is empty", where=Where(self.name), next_step="give a file that holds a trace")
+            raise NoTraceError("the file is empty", where=Where(self.name), next_step="give a file that holds a trace")
         return Head(data[:size_bytes], is_whole=len(data) <= size_bytes)
 
     def open(self) -> IO[bytes]:
         """Return the bytes from the start: decompressed, bounded by max_bytes, without a BOM."""
-        return bytestream.open_bounded(self.name, self._opener, self.max_bytes, self._on_progress)
+        return bytestream.open_bounded(self.name, self.opener, self.max_bytes, self.on_progress)
 
     def read(self) -> bytes:
         """Return all bytes."""
@@ -164,13 +182,33 @@ def open_document(path: str | Path, *, max_bytes: int = MAX_BYTES, on_progress: 
     Raises: InputError where the file is missing, a directory, unreadable, empty or too large.
     """
     if str(path) == bytestream.STDIN:
-        name, file, opener = bytestream.STDIN_NAME, None, bytestream.stdin_opener(max_bytes)
+        document = Document(bytestream.STDIN_NAME, bytestream.stdin_opener(max_bytes), max_bytes=max_bytes)
     else:
-        name, file = str(path), Path(path)
-        opener = bytestream.file_opener(file, max_bytes)
-    document = Document(name, opener, path=file, max_bytes=max_bytes, on_progress=on_progress)
+        file = Path(path)
+        document = Document(
+            str(path), bytestream.file_opener(file, max_bytes), path=file, max_bytes=max_bytes,
+            beside=_InFolder(file, max_bytes),
+        )  # fmt: skip
+    document.on_progress = on_progress
     _ = document.head
     return document
+
+
+class _InFolder:
+    """The files beside a file of the file system."""
+
+    def __init__(self, file: Path, max_bytes: int) -> None:
+        self.name = file.name
+        self._folder = file.parent
+        self._max_bytes = max_bytes
+
+    def paths(self, folder: str, pattern: str) -> list[str]:
+        found = sorted((self._folder / folder).glob(f"**/{pattern}"))
+        return [file.relative_to(self._folder).as_posix() for file in found if file.is_file()]
+
+    def open(self, path: str) -> Document | None:
+        file = self._folder / path
+        return open_document(file, max_bytes=self._max_bytes) if file.is_file() else None
 
 
 def _concatenated(data: bytes) -> list[tuple[int, bytes]] | None:

@@ -17,6 +17,8 @@ WIDE_HEAD_BYTES: Final = 4 * 1024 * 1024
 """A second, wider look where nothing matched: single messages of more than 64 KiB stand at the start of real files, and
 whole histories before the key that says whose file it is."""
 HEAD_RECORDS: Final = 256
+ZIP_MAGIC: Final = (b"PK\x03\x04", b"PK\x05\x06")
+"""How a zip begins, and one without members: PKWARE's APPNOTE 4.3.7 and 4.3.16."""
 
 _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[{}\[\],]', re.DOTALL)
 _OPEN: Final = {b"{": b"}", b"[": b"]"}
@@ -66,6 +68,13 @@ class Head(msgspec.Struct, frozen=True, dict=True):
         if len(records) == 1 and isinstance(records[0], list):
             records = tuple(records[0][:HEAD_RECORDS])
         return tuple(record for record in records if isinstance(record, dict))
+
+    @property
+    def archive(self) -> str | None:
+        """What kind of archive of files begins so, None where it is none. Source of tar's mark: POSIX, ustar."""
+        if self.data.startswith(ZIP_MAGIC):
+            return "zip"
+        return "tar" if self.data[257:262] == b"ustar" else None
 
     @property
     def may_hide_keys(self) -> bool:

@@ -4,6 +4,7 @@ Needs the extra `inspect`. An `.eval` file shares messages between its parts in 
 never read here by hand. Calls are what the model asked for; when each began and ended, its tool event tells.
 """
 
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,14 +22,18 @@ from goldentrace.sources.zipsize import is_larger
 
 NAME: Final = "inspect"
 _ZIP: Final = b"PK\x03\x04"
-_ENTRIES: Final = (b"_journal/", b"header.json", b"summaries.json", b"samples/")
+_PART: Final = re.compile(
+    rb"_journal/.*|(?:header|summaries|reductions)\.json|samples/.*_epoch_[0-9]+\.json", re.DOTALL
+)
+"""What the first part of a log is called; an archive of traces may have a folder `samples` too."""
 INSTALL: Final = "pip install goldentrace[inspect]"
 
 
 def matches(head: Head) -> bool:
-    """Whether it is a zip with the parts of a log, or the one JSON document of one."""
+    """Whether it is a zip that begins with a part of a log, or the one JSON document of one."""
     if head.data[:4] == _ZIP:
-        return any(name in head.data[:4096] for name in _ENTRIES)
+        name_bytes = int.from_bytes(head.data[26:28], "little")  # PKWARE's APPNOTE 4.3.7
+        return _PART.fullmatch(head.data, 30, 30 + name_bytes) is not None
     evaluation = as_object(as_object(head.value).get("eval"))
     return head.has_key("version", "eval") and "task" in evaluation and "model" in evaluation
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from goldentrace.errors import InputError, Where
+from goldentrace.errors import NoTraceError, Where
 from goldentrace.model.event import ABSENT, Usage
 from goldentrace.model.trace import Trace
 from goldentrace.sources.contents import items_of
@@ -42,7 +42,7 @@ def matches(head: Head) -> bool:
 
 
 def read(document: Document) -> Iterator[Trace]:
-    """Yield the traces of a file. Raises: InputError where it is damaged, or holds the roots of traces only."""
+    """Yield the traces of a file. Raises: InputError where it is damaged, or holds only roots of traces."""
     runs: dict[str, Run] = {}
     lines: dict[str, int | None] = {}
     has_lines = document.is_line_file()
@@ -65,7 +65,7 @@ def read(document: Document) -> Iterator[Trace]:
             yield read_steps(document, NAME, steps, replace(info, notes=_lacking(runs, keys)))
             has_read = True
     if runs and not has_read:
-        raise InputError(
+        raise NoTraceError(
             "no run of a tool or of a model in it", where=Where(document.name),
             next_step="export the child runs too: client.read_run(id, load_child_runs=True), or list_runs(trace_id=id)",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The table of formats, and the way from a file to its traces.
+"""The table of formats, and the way from a file, or each file of an archive, to its traces.
 
 Modules are imported when they are needed: reading a native trace imports none of the others. Detection goes by content,
 never by suffix, and needs exactly one match. Must not know what any format looks like.
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from goldentrace.errors import ConfigError, InputError, Where
+from goldentrace.errors import ConfigError, InputError, NoTraceError, Where
 from goldentrace.model.trace import Trace
 from goldentrace.sources.bytestream import Progress
-from goldentrace.sources.document import MAX_BYTES, Document, open_document
+from goldentrace.sources.document import MAX_BYTES, MEMBER_MARK, Document, open_document
 from goldentrace.sources.head import WIDE_HEAD_BYTES, Head
 from goldentrace.sources.source import Source
 
@@ -80,23 +80,22 @@ def find_source(name: str) -> Source:
 def detect(document: Document) -> Source:
     """Return the one format that matches the first bytes.
 
-    Raises: InputError where none matches, or more than one; it names the candidates and `--format`.
+    Raises: NoTraceError where none matches, InputError where several do; it names the candidates and `--format`.
     """
     native = _sources_of("native")[0]
     if native.matches(document.head):
         return native
     matching = _matching(document.head)
+    where = Where(document.name)
+    if not matching and document.head.archive is not None:
+        raise _nested(document)
     if not matching and not document.head.is_whole:
         matching = _matching(document.read_head(WIDE_HEAD_BYTES))
     if len(matching) == 1:
         return matching[0]
-    where = Where(document.name)
     if not matching:
-        archive = _archive(document.head.data)
-        if archive is not None:
-            raise InputError(f"a {archive} archive of none of the formats", where=where, next_step="unpack it first")
         names = ", ".join(source.name for source in sources())
-        raise InputError("no known format", where=where, next_step=f"name it with --format NAME, one of {names}")
+        raise NoTraceError("no known format", where=where, next_step=f"name it with --format NAME, one of {names}")
     names = " or ".join(source.name for source in matching)
     raise InputError(f"more than one format matches: {names}", where=where, next_step="name it with --format NAME")
 
@@ -113,8 +112,48 @@ def read_traces(
 
 
 def document_traces(document: Document, format_name: str | None = None) -> Iterator[Trace]:
-    """Yield every trace of a document. Raises: as read_traces."""
-    source = detect(document) if format_name is None else find_source(format_name)
+    """Yield every trace of a document, of an archive those of its members. Raises: as read_traces."""
+    named = None if format_name is None else find_source(format_name)
+    if document.head.archive is None or (_matching(document.head) if named is None else _fits(named, document)):
+        yield from _traces(document, named or detect(document))
+        return
+    from goldentrace.sources.archive import members  # what reads archives is slow to import
+
+    has_trace = False
+    for member in members(document):
+        try:
+            for trace in _traces(member, _source_of_member(member, named)):
+                has_trace = True
+                yield trace
+        except NoTraceError:
+            document.left_out.append(member.name.removeprefix(document.name + MEMBER_MARK))
+    if not has_trace:
+        raise NoTraceError(
+            "the archive holds no trace" + ("" if named is None else f" of the format {named.name}"),
+            where=Where(document.name), next_step="give an archive of files that `goldentrace formats` lists",
+        )  # fmt: skip
+
+
+def _source_of_member(member: Document, named: Source | None) -> Source:
+    """The format of a member. One that is named is that of the members it fits: not every file is a run of it."""
+    if named is None or _sources_of("native")[0].matches(member.head):
+        return detect(member)
+    if _fits(named, member):
+        return named
+    if member.head.archive is not None and not _matching(member.head):
+        raise _nested(member)
+    raise NoTraceError(f"not of the format {named.name}", where=Where(member.name))
+
+
+def _nested(member: Document) -> InputError:
+    return InputError("an archive within an archive", where=Where(member.name), next_step="unpack the outer one first")
+
+
+def _fits(source: Source, document: Document) -> bool:
+    return source.matches(document.head) or (source.may_match is not None and source.may_match(document.head))
+
+
+def _traces(document: Document, source: Source) -> Iterator[Trace]:
     count = 0
     try:
         for trace in source.read(document):
@@ -125,7 +164,7 @@ def document_traces(document: Document, format_name: str | None = None) -> Itera
             "nested too deeply", where=Where(document.name), next_step="flatten what it embeds, or export it as text"
         ) from None
     if not count:
-        raise InputError(
+        raise NoTraceError(
             f"no trace in it (read as {source.name})", where=Where(document.name),
             next_step="name another format with --format NAME",
         )  # fmt: skip
@@ -136,13 +175,6 @@ def trace_name(trace: Trace) -> str:
     start = trace.start
     name = (start.attributes or {}).get("name")
     return name if isinstance(name, str) and name else (start.trace_id or "trace")
-
-
-def _archive(data: bytes) -> str | None:
-    """What kind of archive begins so: PKWARE's APPNOTE 4.3.7, POSIX ustar."""
-    if data.startswith(b"PK\x03\x04"):
-        return "zip"
-    return "tar" if data[257:262] == b"ustar" else None
 
 
 def _matching(head: Head) -> list[Source]:

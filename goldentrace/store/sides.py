@@ -23,18 +23,15 @@ from goldentrace.model.trace import Trace
 from goldentrace.normalize.offsets import place_in_time
 from goldentrace.normalize.pipeline import ArgumentCache, normalize
 from goldentrace.sources.bytestream import Progress
+from goldentrace.sources.choice import left_out_note, one_trace
 from goldentrace.sources.document import MAX_BYTES, Document, open_document
 from goldentrace.sources.native import matches as is_native
-from goldentrace.sources.registry import document_traces, trace_name
 from goldentrace.store.profiles import LoadedProfile, Profiles
 
-LISTED: int = 5
 PLACED_WHOLE: int = 2_000
 """Operations up to which every one is placed in time."""
 SHOWN_AROUND: int = 5
 """Operations before and after a changed one whose times a report may show."""
-"""How many traces of a file an error names."""
-
 
 Bar = Callable[[str], AbstractContextManager[Progress | None]]
 """Shows how much of the file of that path is read, while the context is open."""
@@ -62,13 +59,14 @@ class Reading(msgspec.Struct, frozen=True):
 
 class Side(msgspec.Struct, frozen=True):
     """One file. golden: what it holds if it is a golden, else trace; sha256: of its bytes, kind: of its header, where
-    it is a golden."""
+    it is a golden; left_out: what to say of members of an archive without a run."""
 
     path: str
     golden: NormalTrace | None = None
     trace: Trace | None = None
     sha256: str | None = None
     kind: str | None = None
+    left_out: str | None = None
 
 
 def read_side(path: str | Path, reading: Reading | None = None, *, shown: str | None = None) -> Side:
@@ -90,7 +88,9 @@ def _side(document: Document, reading: Reading, shown: str | None) -> Side:
         data = document.read()
         golden = read_golden(data, document.name)
         return Side(document.name, golden=golden, sha256=hashlib.sha256(data).hexdigest(), kind=kind_of(data))
-    return Side(document.name, trace=one_trace(document, reading))
+    format_name = None if is_native(document.head) else reading.format
+    trace = one_trace(document, reading.trace, format_name, may_be_other=reading.is_pair)
+    return Side(trace.path, trace=trace, left_out=left_out_note(document))
 
 
 def kind_of(data: bytes) -> str:
@@ -102,7 +102,7 @@ def kind_of(data: bytes) -> str:
 def _refuse_conflict(document: Document) -> None:
     """A merge that was not resolved is said to be one, before its lines are taken for an unknown format."""
     data = document.head.data
-    if b"<<<<<<< " not in data:
+    if b"<<<<<<< " not in data or document.head.archive is not None:
         return
     for number, line in enumerate(data.split(b"\n"), start=1):
         if line.startswith(b"<<<<<<< "):
@@ -111,35 +111,6 @@ def _refuse_conflict(document: Document) -> None:
                 where=Where(document.name, number),
                 next_step="resolve the merge; then run: goldentrace fmt --check",
             )
-
-
-def one_trace(document: Document, reading: Reading) -> Trace:
-    """Return the trace of a file, or the named one. Raises: InputError that lists them where the choice is open."""
-    chosen: Trace | None = None
-    first: Trace | None = None
-    names: list[str] = []
-    for trace in document_traces(document, None if is_native(document.head) else reading.format):
-        name = trace_name(trace)
-        names.append(name)
-        first = first or trace
-        if reading.trace is None or reading.trace in (name, trace.start.trace_id):
-            if chosen is None:
-                chosen = trace
-            elif reading.trace is None:
-                break
-    if reading.trace is None and len(names) > 1:
-        raise InputError(
-            "holds several traces", where=Where(document.name),
-            next_step=f"name one with --trace ({', '.join(names[:LISTED])}, …), or split it: goldentrace import",
-        )  # fmt: skip
-    if chosen is None and first is not None and reading.is_pair and len(names) == 1:
-        return first
-    if chosen is None:
-        listed = ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")
-        raise InputError(
-            f"holds no trace {reading.trace!r}", where=Where(document.name), next_step=f"it holds {listed}"
-        )
-    return chosen
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -221,6 +192,5 @@ __all__ = [
     "as_golden",
     "compare_sides",
     "normal_of",
-    "one_trace",
     "read_side",
 ]

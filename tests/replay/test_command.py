@@ -78,5 +78,5 @@ def test_one_of_several_traces_is_named(tmp_path: Path, capsys: pytest.CaptureFi
     code = run(["script", "from-trace", str(path)])
     err = capsys.readouterr().err
     assert code == 3
-    assert "2 traces" in err
+    assert "holds several traces" in err
     assert "--trace" in err

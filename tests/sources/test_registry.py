@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-import tarfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -142,18 +140,3 @@ def test_a_damaged_line_names_file_and_line() -> None:
     with pytest.raises(InputError) as caught:
         read_all("\n".join([lines[0], "{oops}", *lines[1:], ""]), "openai-chat")
     assert str(caught.value.where) == "file:2"
-
-
-@pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz"])
-def test_an_archive_is_said_to_be_one(kind: str, tmp_path: Path) -> None:
-    (tmp_path / "run.jsonl").write_text("{}\n")
-    path = tmp_path / f"runs.{kind}"
-    if kind == "zip":
-        with zipfile.ZipFile(path, "w") as packed:
-            packed.write(tmp_path / "run.jsonl", "run.jsonl")
-    else:
-        with tarfile.open(path, "w:gz" if kind == "tar.gz" else "w") as archive:
-            archive.add(tmp_path / "run.jsonl", "run.jsonl")
-    with pytest.raises(InputError, match=f"a {kind[:3]} archive") as caught:
-        list(read_traces(path))
-    assert caught.value.next_step == "unpack it first"
