@@ -108,6 +108,7 @@ TRACE: dict[str, dict[str, str]] = {
         "stop_reason": "Why it stopped.",
         "events": "How many events stand before this one.",
         "sha256": "Of all earlier bytes of the file.",
+        "incomplete": "Why the recording is not whole; no verdict is passed on it then.",
     },
 }
 OFFSET = {"t_offset_ms": "Offset since the start of the trace; in normalized traces, never in goldens."}

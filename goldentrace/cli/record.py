@@ -14,11 +14,12 @@ from goldentrace.cli.linting import accepted, lint_trace
 from goldentrace.cli.options import jobs_option, option, output_options, packed, project_options, reading_options
 from goldentrace.cli.output import Output
 from goldentrace.cli.project import Chosen, Project
-from goldentrace.cli.recording import Draft, constants, draft, repeat, unstable
+from goldentrace.cli.recording import Draft, constants, draft, repeat, unstable, with_accepted
 from goldentrace.cli.running import run_scenarios
 from goldentrace.cli.terminal import is_colored, printable, width_of
 from goldentrace.errors import ConfigError, GoldentraceError, InputError, Where
 from goldentrace.exitcodes import CHANGED, NO_VERDICT, OK
+from goldentrace.model.finding import Finding
 from goldentrace.model.report import Report, TraceReport
 from goldentrace.model.trace import Trace
 from goldentrace.store.goldens import goldens_lock, read_bytes, write_golden
@@ -51,7 +52,7 @@ class Request:
     option("--description", metavar="TEXT", help="Why the golden exists, for its header."),
     option("--verify", type=click.IntRange(1, 100), metavar="N", help="Run N more times; refuse what is not stable."),
     option("--allow-incomplete", is_flag=True, help="Record what is there of a run that was cut off."),
-    option("--allow-defects", is_flag=True, help="Record a run although the rules find defects in it."),
+    option("--allow-defects", is_flag=True, help="Record a run with defects, accepted in the header."),
     jobs_option,
 )
 @reading_options
@@ -180,7 +181,8 @@ class _Session:
             for note in self.notes.get(one.chosen.name, ()):
                 self.output.say(f"  note: {note}", level=-1)
         self._check_calls(one)
-        if not self.request.allow_defects and self._has_defects(one):
+        defects = self._defects(one)
+        if defects and not self.request.allow_defects:
             return
         known: tuple[str, ...] = ()
         if self.request.verify:
@@ -191,9 +193,16 @@ class _Session:
         with goldens_lock(self.project.layout, "goldens are being recorded"):
             if known or read_bytes(one.path) != one.new.old:  # another program wrote it in between
                 one = self._draft(chosen, trace, known)
+            if defects:
+                one = with_accepted(one, defects)
             write_golden(self.project.layout, one.path, one.new.data)
         ValueStore(self.project.layout).remember(one.new.normal)
         PendingStore(self.project.layout).drop(chosen.name, chosen.suite)
+        for defect in defects:
+            about = f" of {defect.tool_name}" if defect.tool_name is not None else ""
+            self.output.say(
+                f"{chosen.name}: {defect.code} {defect.name}{about} is accepted in the golden's header", level=-1
+            )
         self._tell(one, shown)
 
     def _draft(self, chosen: Chosen, trace: Trace, known: tuple[str, ...] = ()) -> Draft:
@@ -217,17 +226,17 @@ class _Session:
             )
         self.output.say(f"{one.chosen.name}: warning: the golden has no call, only how the run ended", level=-1)
 
-    def _has_defects(self, one: Draft) -> bool:
-        """Do the rules find a structural defect in the run? A golden of one would demand it from then on."""
+    def _defects(self, one: Draft) -> list[Finding]:
+        """Return the structural defects that the rules find and nobody accepted; refuse the run that has any, if it was
+        not allowed. A golden of one would demand it from then on."""
         lint = lint_trace(one.trace, one.new.normal, one.loaded.profile, one.chosen.scenario)
-        report = TraceReport(
-            one.chosen.name, candidate_path=one.trace.path, lint=accepted(lint, one.new.golden.header.accepts)
-        )
-        if not report.count("error"):
-            return False
-        self.refused.append(report)
-        self.output.say(f"{one.chosen.name}: not recorded: it has defects (--allow-defects records it)", level=-1)
-        return True
+        lint = accepted(lint, one.new.golden.header.accepts)
+        found = [finding for finding in lint.findings if finding.severity == "error" and finding.accepted is None]
+        if found and not self.request.allow_defects:
+            self.refused.append(TraceReport(one.chosen.name, candidate_path=one.trace.path, lint=lint))
+            what = "not recorded: it has defects (--allow-defects accepts them in the golden's header)"
+            self.output.say(f"{one.chosen.name}: {what}", level=-1)
+        return found
 
     def _constants(self, one: Draft) -> tuple[str, ...] | None:
         """Run N more times; return what looked random and was the same in every run, None where one differed."""

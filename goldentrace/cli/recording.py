@@ -5,22 +5,29 @@ What `record` decides, without printing or choosing scenarios.
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from goldentrace.cli.project import Chosen, Project
+from goldentrace.codec.golden import encode_golden
 from goldentrace.diff.differ import compare
 from goldentrace.errors import InputError, Where
 from goldentrace.model.change import Change, Comparison
+from goldentrace.model.finding import Finding
 from goldentrace.model.report import TraceReport
 from goldentrace.model.trace import Trace
 from goldentrace.normalize.leaves import LeafReader
 from goldentrace.normalize.paths import PathStep
 from goldentrace.normalize.pipeline import normalize
+from goldentrace.rules.acceptance import entries_accepting
 from goldentrace.store.goldens import NewGolden, make_golden
 from goldentrace.store.profiles import LoadedProfile
+
+ALLOWED: Final = "recorded with --allow-defects"
+"""The reason that a golden's header gives for a defect of the run that it was made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,15 @@ def draft(
         trace, loaded, name=chosen.name, scenario=scenario, path=path, shown=layout.shown(path), constants=constants
     )
     return Draft(chosen, loaded, new, path, trace)
+
+
+def with_accepted(one: Draft, defects: Sequence[Finding]) -> Draft:
+    """Return the golden with the defects of its run accepted in its header, where a reviewer sees them: what was
+    recorded on purpose is no news to `check`."""
+    golden = one.new.golden
+    accepts = (*golden.header.accepts, *entries_accepting(defects, ALLOWED))
+    golden = msgspec.structs.replace(golden, header=msgspec.structs.replace(golden.header, accepts=accepts))
+    return replace(one, new=replace(one.new, golden=golden, data=encode_golden(golden)))
 
 
 def repeat(one: Draft, trace: Trace) -> Comparison:

@@ -93,6 +93,12 @@ def _page_of_rule(path: Path) -> str:
             lines += ["", f"## {match[1]}", "", _as_sentence(match[2])]
         else:
             lines.append(line.strip())
+    code = title.partition(" ")[0]
+    lines += [
+        "", "## Where it is meant", "", "Add to the profile:", "", "```yaml",
+        f"rules: {{suppressions: [{{code: {code}, tool: TOOL, reason: WHY}}]}}", "```", "",
+        "`goldentrace record NAME --allow-defects` accepts it in the header of that golden alone.",
+    ]  # fmt: skip
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
 

@@ -4,6 +4,7 @@ The end is what people read, so it holds the verdict, the exit code and the exac
 view.
 """
 
+import json
 import shlex
 from collections import Counter
 from typing import Final
@@ -302,6 +303,8 @@ def _add_next_steps(page: Page, report: Report) -> None:
     if isinstance(first, Change):
         _add_start(page, first, changed, is_suite=len(report.traces) > 1)
     _add_masking(page, changed)
+    if report.command != "lint":  # a golden or a check gates on them from now on
+        _add_allowing(page, changed)
     _add_command(page, "explain", ["goldentrace", "explain", first.code])
     pending = [trace.name for trace in changed if _is_pending(trace, report)]
     if len(pending) > 1:
@@ -337,6 +340,20 @@ def _add_masking(page: Page, changed: list[TraceReport]) -> None:
     page.wrapped(f"write the setting of the hint {words}", indent=11, first="  mask     ")
     page.wrapped(f"then `profile: {named}` to goldentrace.yaml", indent=11)
     page.wrapped(f"then: {again}", indent=11)
+
+
+def _add_allowing(page: Page, told: list[TraceReport]) -> None:
+    """Add what accepts the defects that gate, where they are meant: in the profile, for every run."""
+    defects = [found for trace in told for found in counted(trace) if isinstance(found, Finding)]
+    tools = dict.fromkeys((found.code, found.tool_name) for found in defects if found.severity == "error")
+    if not tools:
+        return
+    entries = [
+        f"{{code: {code}, {'' if tool is None else f'tool: {json.dumps(tool)}, '}reason: WHY}}"
+        for code, tool in list(tools)[:MAX_LISTED]
+    ]
+    page.wrapped("where it is meant, add to the profile:", indent=11, first="  allow    ")
+    page.wrapped(f"rules: {{suppressions: [{', '.join(entries)}]}}", indent=11)
 
 
 def _add_start(page: Page, first: Change, changed: list[TraceReport], *, is_suite: bool) -> None:

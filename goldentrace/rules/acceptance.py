@@ -125,6 +125,14 @@ def idle(entries: Iterable[Acceptance], results: Iterable[LintResult], today: st
     return said
 
 
+def entries_accepting(findings: Iterable[Finding], reason: str) -> list[dict[str, Any]]:
+    """Return entries {code, tool, field, reason} that accept findings which nobody accepted yet, each once, sorted."""
+    known = known_entries([LintResult("", list(findings))])
+    return [
+        {**{name: value for name, value in entry.items() if value is not None}, "reason": reason} for entry in known
+    ]
+
+
 def known_entries(results: Iterable[LintResult]) -> list[dict[str, str | None]]:
     """Return today's unaccepted findings as entries of a list of known ones, each once, sorted."""
     found = {

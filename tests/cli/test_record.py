@@ -90,8 +90,55 @@ def test_a_run_with_a_structural_defect_is_refused(tmp_path: Path, here: Cli) ->
     assert done.code == 2
     assert "GT1401" in done.stdout
     assert not (tmp_path / "goldens").exists()
-    assert here("record", "orders", "--from", "a.jsonl", "--allow-defects").code == 0
-    assert (tmp_path / "goldens/orders.jsonl").exists()
+
+
+def twice(folder: Path) -> None:
+    """An agent whose model asks for the same call twice in one turn."""
+    agent = """
+from goldentrace import Recorder
+with Recorder() as rec:
+    charge = rec.tool(name="charge", access="write")(lambda order_id: {"paid": True})
+    with rec.turn():
+        charge("o1")
+        charge("o1")
+    rec.end("success", "final_answer")
+"""
+    (folder / "agent.py").write_text(agent)
+    (folder / "goldentrace.yaml").write_text("scenarios:\n  orders:\n    command: python agent.py\n")
+
+
+def test_a_defect_that_is_meant_is_accepted_by_the_golden(tmp_path: Path, cli: Cli) -> None:
+    twice(tmp_path)
+    refused = cli("record", "orders")
+    assert refused.code == 2
+    assert "it has defects (--allow-defects accepts them in the golden's header)" in refused.stderr
+    done = cli("record", "orders", "--allow-defects")
+    assert done.code == 0
+    assert "orders: GT1001 exact-duplicate of charge is accepted in the golden's header" in done.stderr
+    golden = tmp_path / "goldens/orders.jsonl"
+    before = golden.read_bytes()
+    header = json.loads(before.splitlines()[0])
+    assert header["accepts"] == [{"code": "GT1001", "reason": "recorded with --allow-defects", "tool": "charge"}]
+    checked = cli("check")
+    assert (checked.code, "1 accepted finding (-v shows them)" in checked.stdout) == (0, True)
+    assert "accepted: the golden accepts GT1001 of charge: recorded with" in cli("check", "-v").stdout
+    assert "UNCHANGED" in cli("record", "orders").stdout, "it need not be allowed again"
+    assert golden.read_bytes() == before
+
+
+def test_the_line_that_accepts_a_defect_can_be_pasted(tmp_path: Path, cli: Cli) -> None:
+    twice(tmp_path)
+    told = cli("record", "orders").stdout
+    line = next(line.strip() for line in told.splitlines() if "suppressions:" in line)
+    assert line == 'rules: {suppressions: [{code: GT1001, tool: "charge", reason: WHY}]}'
+    (tmp_path / "normalizers").mkdir()
+    profile = f"name: own@1\nextends: default@1\n{line}\n"
+    (tmp_path / "normalizers/own@1.yaml").write_text(profile)
+    with (tmp_path / "goldentrace.yaml").open("a") as file:
+        file.write("profile: own@1\n")
+    assert cli("record", "orders").code == 0
+    assert cli("check").code == 0
+    assert "rules: {suppressions: [{code: GT1001, tool: TOOL, reason: WHY}]}" in cli("explain", "GT1001").stdout
 
 
 def test_an_aborted_run_is_a_good_golden(tmp_path: Path, here: Cli) -> None:
