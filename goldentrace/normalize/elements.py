@@ -1,9 +1,9 @@
 """Names of places inside a result, and how to find the place again in another run.
 
-An element of an array of objects is named `{index:digest}`, the digest over its leaves that are not ids, where that
-digest is unique in the array; else by its index. Indexes alone missed the wrong entity and alarmed on a re-sorted
-listing; digests alone alarmed on a stock counter: so both are written, and the digest decides where the other array
-has it. An object key that holds an id is named the same way. `pointer~n` is the n-th id inside one string.
+An element of an array of objects, or of rows, is named `{index:digest}`, the digest over its leaves that are not ids,
+where that digest is unique in the array; else by its index. Indexes alone missed the wrong entity and alarmed on a
+re-sorted listing; digests alone alarmed on a stock counter: so both are written, and the digest decides where the other
+array has it. An object key that holds an id is named the same way. `pointer~n` is the n-th id inside one string.
 """
 
 import re
@@ -53,7 +53,8 @@ class ResultDocument:
                 yield from self._ids(item, here, inner)
         elif isinstance(value, list):
             for n, item in enumerate(value):
-                inner = self._named(name, raw, n, value) if isinstance(item, dict) else _joined(name, str(n))
+                has_parts = isinstance(item, dict | list)
+                inner = self._named(name, raw, n, value) if has_parts else _joined(name, str(n))
                 yield from self._ids(item, f"{raw}/{n}", inner)
         elif isinstance(value, str):
             yield from self._ids_of_text(value, raw, name)

@@ -307,3 +307,14 @@ def test_a_list_without_an_order_that_holds_ids() -> None:
         for picked in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
             assert codes(golden, run(name, picked), **free) == []
         assert codes(golden, run(name, (0, 1, 3)), **free) == ["GT109 error"]
+
+
+def test_rows_of_a_table_are_told_apart_by_what_they_hold() -> None:
+    def run(name: str, picked: int, *, is_turned: bool) -> Trace:
+        rows = [["A", uuid(name, 1)], ["B", uuid(name, 2)]]
+        made = Run().turn().call("sql", {}, {"rows": rows[::-1] if is_turned else rows}, **READ).turn()
+        return made.call("delete", {"id": uuid(name, picked)}, {}, **WRITE).end()
+
+    golden = run("golden", 1, is_turned=False)
+    assert codes(golden, run("one", 1, is_turned=True)) == []
+    assert codes(golden, run("one", 2, is_turned=True)) == ["GT109 error"]
