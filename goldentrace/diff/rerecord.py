@@ -104,11 +104,14 @@ class _Rerecording:
         )
 
     def _in_turns(self, operations: list[Operation]) -> list[Operation]:
-        """Turns are the candidate's, unless only one side records the agent's: then the golden's, as not compared.
+        """Turns are the candidate's, unless only one side records the agent's: then they are the golden's, for they were
+        not compared. Where nothing is kept on trust, neither are those.
 
         A batch keeps its members: its number is then counted anew within the golden's turn.
         """
         golden = self.comparison.golden
+        if self.comparison.not_comparable:
+            return operations
         agents = golden.turned_agents() ^ self.comparison.candidate.turned_agents()
         agents &= {operation.agent for operation in golden.operations}
         turns = {operation.label: operation.turn for operation in golden.operations}
