@@ -104,7 +104,7 @@ class _Rerecording:
         )
 
     def _in_turns(self, operations: list[Operation]) -> list[Operation]:
-        """Turns are the candidate's, unless only one side records the agent's: then they are the golden's, for they were
+        """Turns are the candidate's, unless only one side records the agent's: then the golden's, since they were
         not compared. Where nothing is kept on trust, neither are those.
 
         A batch keeps its members: its number is then counted anew within the golden's turn.
