@@ -69,7 +69,7 @@ class _Normalization:
         self.turn_indexes: list[int] | None = None
         self.wanted: set[str] = set()
         self.counts: dict[tuple[str, str], int] = {}
-        self.turns: dict[str, int] = {}
+        self.turns: dict[str, _Turns] = {}
         self.batches: dict[tuple[str, int | None], int] = {}
         self.operations: list[Operation] = []
         self.order: list[Group] = []
@@ -89,7 +89,7 @@ class _Normalization:
             literal_ids(trace, given, self.wanted), self._constant_ids(grouped, constants)
         )
         turned = {member.first.call.agent for member in grouped.groups if member.turn is not None}
-        self.turns = dict.fromkeys(turned, BEFORE_TURNS)
+        self.turns = {agent: _Turns() for agent in turned}
         self._name_units(grouped.units)
         start, end = trace.start, trace.end
         normal = NormalTrace(
@@ -178,9 +178,8 @@ class _Normalization:
     def _place(self, unit: list[Group]) -> tuple[int | None, int | None]:
         """The turn of a unit (its agent's last one, where it states none), and its number among the turn's batches."""
         agent = unit[0].first.call.agent
-        turn = unit[0].turn
-        if agent in self.turns:
-            turn = self.turns[agent] = turn if turn is not None else self.turns[agent]
+        turns = self.turns.get(agent)
+        turn = None if turns is None else turns.number(unit[0].turn)
         if len(unit) == 1:
             return turn, None
         batch = self.batches[agent, turn] = self.batches.get((agent, turn), 0) + 1
@@ -292,6 +291,23 @@ class _Normalization:
                 places = ResultDocument(result_value(attempt), self.reader).places(wanted)
                 tool = member.label.rpartition("#")[0]
                 self.provenance.keep_result(places, member.label, tool, number if number < len(tries) else None)
+
+
+class _Turns:
+    """The turns of one agent as its calls come to stand: one that it left and comes back to is another, because a
+    golden cannot open a turn again."""
+
+    def __init__(self) -> None:
+        self._stated = self._number = BEFORE_TURNS
+        self._used = {BEFORE_TURNS}
+
+    def number(self, stated: int | None) -> int:
+        """Return the number of the turn that a call stands in. stated: by its source; None for the last one."""
+        if stated is not None and stated != self._stated:
+            self._stated = stated
+            self._number = stated if stated not in self._used else max(self._used) + 1
+            self._used.add(self._number)
+        return self._number
 
 
 def _stated_kinds(trace: Trace) -> tuple[str, ...] | None:

@@ -133,6 +133,17 @@ def test_a_call_without_a_turn_stands_in_the_last_one_of_its_agent() -> None:
     assert [operation.turn for operation in normal(trace).operations] == [1, 1, 1]
 
 
+def test_a_turn_that_an_agent_comes_back_to_is_another() -> None:
+    def run(*turns: int) -> Trace:
+        made = Run()
+        for turn in turns:
+            made.call("get", {"turn": turn}, turn=turn)
+        return made.end()
+
+    assert is_clean(run(2, 1, 7, 1))
+    assert sorted(codes(run(2, 1, 7, 1), run(2, 1, 1))) == ["GT103", "GT107"]
+
+
 def test_a_call_before_the_first_turn_stands_in_a_turn_of_its_own() -> None:
     late, early = Run().call("get").turn().call("put").end(), Run().turn().call("get").turn().call("put").end()
     assert is_clean(late)
