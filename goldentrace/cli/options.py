@@ -186,7 +186,7 @@ fail_on_option = option("--fail-on", type=click.Choice(SEVERITIES), help="The lo
 
 compare_options = together(
     option("--allow-incomplete", is_flag=True, help="Compare what is there of a recording that was cut off."),
-    option("--allow-narrower", is_flag=True, help="Compare although the candidate's source states fewer decisions."),
+    option("--allow-narrower", is_flag=True, help="Compare a candidate that states fewer decisions, or no turns."),
 )
 
 KNOWN: Final = frozenset(

@@ -31,7 +31,8 @@ from goldentrace.model.profile import Profile
 
 class CompareOptions(msgspec.Struct, frozen=True):
     """allow_incomplete: compare what is there of a recording that was cut off; allow_narrower: a candidate whose source
-    states fewer decision kinds is a coverage line, not a refusal; far: aligns what is too long to align here."""
+    states fewer decision kinds, or no turns, is a coverage line, not a refusal; far: aligns what is too long to align
+    here."""
 
     allow_incomplete: bool = False
     allow_narrower: bool = False
@@ -123,12 +124,27 @@ def _check_comparable(scene: Scene, options: CompareOptions) -> None:
             f"decisions that the candidate's source cannot state: {', '.join(missing)} "
             "(--allow-narrower compares the rest)"
         )
+    _check_turns(scene, options)
     unstated = [kind for kind in DECISION_KINDS if kind not in scene.kinds and kind != "finish"]
     if unstated and not missing:
         scene.note(f"decisions ({', '.join(unstated)}): not both sources can state them")
     hidden = unobservable(scene.candidate, scene.golden, scene.profile)
     if hidden:
         scene.note(f"decisions that the golden's source cannot state: {', '.join(hidden)}")
+
+
+def _check_turns(scene: Scene, options: CompareOptions) -> None:
+    """Refuse a candidate without the turns that its golden has: whoever lost them would read silence as agreement."""
+    now = scene.candidate.turned_agents()
+    missing = scene.golden.turned_agents() - now
+    lost = sorted({operation.agent for operation in scene.candidate.operations} & missing) if missing else []
+    if not lost:
+        return
+    of_agents = f" of {', '.join(lost)}" if now else ""
+    if options.allow_narrower:
+        scene.note(f"turns{of_agents}: the candidate has none")
+    else:
+        scene.refuse(f"turns{of_agents}: the candidate has none (--allow-narrower compares the rest)")
 
 
 def _compare_pairs(scene: Scene) -> None:

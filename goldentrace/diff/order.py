@@ -154,11 +154,9 @@ def _compare_turns(scene: Scene, pairs: list[tuple[int, int]], reported: set[int
     for agent, lane in lanes.items():
         if agent in before and agent in now:
             _compare_turns_of_agent(scene, lane, reported)
-        elif agent in before or agent in now:
-            side = "candidate" if agent in before else "golden"
-            remedy = "" if agent in before else " (remove it and record again to add them)"
-            of_agent = f" of {agent}" if before and now else ""
-            scene.note(f"turns{of_agent}: the {side} has none{remedy}")
+        elif agent in now:
+            of_agent = f" of {agent}" if before else ""
+            scene.note(f"turns{of_agent}: the golden has none (remove it and record again to add them)")
 
 
 def _compare_turns_of_agent(scene: Scene, pairs: list[tuple[int, int]], reported: set[int]) -> None:

@@ -49,7 +49,9 @@ def with_value(value: Any) -> list[dict[str, Any]]:
 
 def chain(length: int) -> list[dict[str, Any]]:
     """Calls each of which ran within the one before."""
-    sent = [{"type": "tool_call", "call_id": f"c{n}", "tool_name": "t", "args": {"n": n}} for n in range(length)]
+    sent = [
+        {"type": "tool_call", "turn": 1, "call_id": f"c{n}", "tool_name": "t", "args": {"n": n}} for n in range(length)
+    ]
     within = [event | ({"parent": f"c{n - 1}"} if n else {}) for n, event in enumerate(sent)]
     got = [{"type": "tool_result", "call_id": f"c{n}", "status": "ok", "result": n} for n in range(length)]
     return [start(), *within, *got, end()]

@@ -192,10 +192,27 @@ def test_calls_that_came_in_one_turn_and_now_in_two() -> None:
     assert roots(diff(two, one)) == [("GT107", "warning")]
 
 
-def test_turns_that_one_side_does_not_record_are_a_coverage_line() -> None:
-    found = diff(Run().turn().call("a", {}).end(), Run().call("a", {}).end())
-    assert found.changes == []
-    assert found.coverage == ["turns: the candidate has none"]
+def test_turns_that_the_candidate_lost_are_no_verdict() -> None:
+    whole, narrow = Run().turn().call("a", {}).end(), Run().call("a", {}).end()
+    found = diff(whole, narrow)
+    assert found.not_comparable == ["turns: the candidate has none (--allow-narrower compares the rest)"]
+    allowed = diff(whole, narrow, allow_narrower=True)
+    assert (allowed.not_comparable, allowed.changes) == ([], [])
+    assert allowed.coverage == ["turns: the candidate has none"]
+    wider = diff(narrow, whole)
+    assert (wider.not_comparable, wider.changes) == ([], [])
+    assert wider.coverage == ["turns: the golden has none (remove it and record again to add them)"]
+
+
+def test_turns_that_the_candidate_lost_of_one_agent_are_no_verdict() -> None:
+    def run(turn: int | None) -> Trace:
+        return Run().call("a", {}, turn=1).call("b", {}, agent="helper", turn=turn).end()
+
+    assert diff(run(1), run(None)).not_comparable == [
+        "turns of helper: the candidate has none (--allow-narrower compares the rest)"
+    ]
+    gone = Run().call("a", {}, turn=1).end()
+    assert not diff(run(1), gone).not_comparable, "an agent that calls nothing any more has lost no turns"
 
 
 def test_strict_order_reports_members_of_a_batch() -> None:
