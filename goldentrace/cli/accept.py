@@ -14,6 +14,7 @@ from goldentrace.diff.codes import CODES
 from goldentrace.errors import ConfigError, GoldentraceError
 from goldentrace.exitcodes import NO_VERDICT, OK
 from goldentrace.model.change import Change
+from goldentrace.report.values import plural
 from goldentrace.store.goldens import goldens_lock, write_golden
 from goldentrace.store.partial import accept_part
 from goldentrace.store.pending import PendingRecord, PendingStore
@@ -112,7 +113,7 @@ def _accept(project: Project, store: PendingStore, record: PendingRecord, prefix
     store.drop(record.scenario, record.suite)
     what = layout.shown(path)
     if left:
-        what += f"; {left} changes are left: goldentrace diff {record.scenario}"
+        what += f"; {plural(left, 'change')} left: {layout.command('diff', record.scenario)}"
     return {"scenario": record.scenario, "status": "accepted", "golden": layout.shown(path), "left": left, "what": what}
 
 
@@ -124,8 +125,8 @@ def _part(project: Project, record: PendingRecord, prefixes: tuple[str, ...]) ->
     terms = Terms(
         project.profiles,
         backoff=scenario.backoff if scenario is not None else None,
-        record=f"goldentrace record {record.scenario}",
+        record=project.layout.command("record", record.scenario),
     )
     golden = project.layout.golden(record.scenario, record.suite)
     candidate = project.layout.folder / Path(record.candidate)
-    return accept_part(record, golden, candidate, terms, is_taken)
+    return accept_part(record, golden, candidate, terms, is_taken, project.layout)

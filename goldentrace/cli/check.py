@@ -59,7 +59,7 @@ def check(
     traces = compare_scenarios(request, chosen, failed=failed)
     report = Report("check", traces, fail_on or project.loaded.config.fail_on, project.loaded.path)
     report.notes += all_notes(request)
-    report.can_accept = project.can_accept
+    report.can_accept, report.options = project.can_accept, project.layout.options
     if {output.format, *(name for name, _ in output.reports)} & {"json", "jsonl"}:  # people read them on stderr
         for name, result in runs.items():
             if not isinstance(result, GoldentraceError):

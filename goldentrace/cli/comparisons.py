@@ -3,7 +3,6 @@
 Errors of one scenario become its problem, so that the others are still compared. Must not print.
 """
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +47,7 @@ def terms_of(request: Request, chosen: Chosen | None) -> Terms:
         project.profile_name(scenario),
         scenario.backoff if scenario is not None else None,
         request.options,
-        f"goldentrace record {chosen.name if chosen is not None else 'SCENARIO'}",
+        project.layout.command("record", chosen.name if chosen is not None else "SCENARIO"),
     )
 
 
@@ -111,7 +110,7 @@ def _compare(request: Request, chosen: Chosen, report: TraceReport, golden: Path
     left = read_side(golden, Reading(max_bytes=request.reading.max_bytes), shown=report.golden_path)
     _note_profile(request, chosen, left)
     comparison, loaded = compare_sides(left, right, terms_of(request, chosen))
-    _keep(request, chosen, comparison, loaded)
+    report.is_pending = _keep(request, chosen, comparison, loaded)
     report.comparison = comparison
 
 
@@ -134,9 +133,9 @@ def all_notes(request: Request) -> list[str]:
     """Return what is to be said beside the reports of a request, each thing once."""
     told = []
     for (made, asked, who), names in request.others.items():
-        option = f" --profile {asked}" if who.startswith("--") else ""
+        option = ("--profile", asked) if who.startswith("--") else ()
         what = "golden was" if len(names) == 1 else f"{len(names)} goldens were"
-        again = shlex.join(["goldentrace", "record", *names]) + option
+        again = request.project.layout.command("record", *names, options=option)
         told.append(f"{what} made with {made}, {who} {asked}: {again}")
     return [*request.notes, *told]
 
@@ -161,8 +160,9 @@ def _lint(request: Request, chosen: Chosen, right: Side, comparison: Comparison 
     return explained(accepted(lint, comparison.golden.header.accepts), comparison)
 
 
-def _keep(request: Request, chosen: Chosen, comparison: Comparison, loaded: LoadedProfile) -> None:
-    """Remember the values of the run, show those that are known, and propose a golden where something changed."""
+def _keep(request: Request, chosen: Chosen, comparison: Comparison, loaded: LoadedProfile) -> bool:
+    """Remember the values of the run, show those that are known, propose a golden where something changed; was one
+    proposed?"""
     from goldentrace.diff.rerecord import rerecord
     from goldentrace.store.pending import PendingStore
     from goldentrace.store.values import ValueStore, show_values
@@ -173,9 +173,10 @@ def _keep(request: Request, chosen: Chosen, comparison: Comparison, loaded: Load
     show_values(comparison, values)
     if comparison.changes and not comparison.not_comparable:
         proposed = rerecord(comparison, loaded.profile)
-        pending.propose(chosen.name, chosen.suite, comparison, proposed, layout.candidate(chosen.name, chosen.suite))
-    else:
-        pending.drop(chosen.name, chosen.suite)
+        candidate = layout.candidate(chosen.name, chosen.suite)
+        return pending.propose(chosen.name, chosen.suite, comparison, proposed, candidate) is not None
+    pending.drop(chosen.name, chosen.suite)
+    return False
 
 
 def no_verdict(name: str, error: GoldentraceError) -> TraceReport:

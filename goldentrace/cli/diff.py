@@ -42,7 +42,7 @@ def diff(
             output.say(f"goldens are not written: {project.ci.reason}")
     report = Report("diff", traces, fail_on or project.loaded.config.fail_on, project.loaded.path)
     report.notes += all_notes(request)
-    report.can_accept = project.can_accept
+    report.can_accept, report.options = project.can_accept, project.layout.options
     return output.write(report)
 
 

@@ -31,7 +31,9 @@ def pending(project: Project, output: Output) -> int:
         return OK
     lines = [(record.scenario, _words(record), _state(stale[record.scenario])) for record in records]
     output.put("".join(f"{line}\n" for line in columns(lines)))
-    output.say("look at them: goldentrace diff; take them: goldentrace accept SCENARIO, or accept --all")
+    command = project.layout.command
+    output.say(f"look at them: {command('diff')}")
+    output.say(f"take them: {command('accept', 'SCENARIO')}, or all: {command('accept', options=('--all',))}")
     return OK
 
 

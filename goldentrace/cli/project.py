@@ -5,7 +5,6 @@ called in. Must not know any command.
 """
 
 import fnmatch
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +59,7 @@ class Project(msgspec.Struct, frozen=True):
             goldens = self._golden_files()
             if goldens:
                 counted = f"{len(goldens)} golden{'s' if len(goldens) > 1 else ''} under {self.layout.goldens}/"
-                command = shlex.join(["goldentrace", "diff", goldens[0], "NEW_FILE"])
+                command = self.layout.command("diff", goldens[0], "NEW_FILE")
                 raise ConfigError(
                     f"no scenario, but {counted}", where=where,
                     next_step=f"compare one with a file: {command}\nor give it a scenario in {CONFIG_NAME}",
@@ -173,8 +172,14 @@ def open_project(
         step = suggest(environment, known) if known else f"add it under `environments:` in {CONFIG_NAME}"
         raise ConfigError(f"no environment {environment!r}", next_step=step)
     _check_policies(loaded)
-    layout = Layout(folder, loaded.config.goldens, None if artifacts is None else base / artifacts, base)
+    named = [("--config", config), ("--goldens", _value(overrides, "goldens")), ("--artifacts", artifacts)]
+    options = tuple(word for name, value in named if value is not None for word in (name, value))
+    layout = Layout(folder, loaded.config.goldens, None if artifacts is None else base / artifacts, base, options)
     return Project(loaded, layout, Profiles(folder), ci, environment)
+
+
+def _value(overrides: dict[str, tuple[Any, str]], name: str) -> str | None:
+    return overrides[name][0] if name in overrides else None
 
 
 def _of_profile(error: ConfigError) -> ConfigError:

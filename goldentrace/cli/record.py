@@ -1,6 +1,5 @@
 """`goldentrace record`: runs scenarios and writes their goldens, or makes one from a file."""
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -264,7 +263,7 @@ class _Session:
         report = Report("record", self.refused, config_path=self.project.loaded.path)
         names = [one.name for one in self.refused if one.comparison is not None]
         if names:
-            again = shlex.join(["goldentrace", "record", *names, "--verify", str(self.request.verify)])
+            again = self.project.layout.command("record", *names, options=("--verify", str(self.request.verify)))
             report.notes.append(f"no golden was written; make the runs repeat (see the hints), then: {again}")
         self.output.write(report)
         return report.exit_code if report.exit_code != OK else CHANGED

@@ -46,5 +46,5 @@ def run(scenarios: tuple[str, ...], project: Project, output: Output, *, jobs: i
     elif len(chosen) == 1 and failures:
         raise failures[0]
     elif not failures:
-        output.say("compare with the goldens: goldentrace diff")
+        output.say(f"compare with the goldens: {project.layout.command('diff')}")
     return code

@@ -36,7 +36,7 @@ def job_of(project: Project, chosen: Chosen, command: tuple[str, ...] = ()) -> "
         raise ConfigError(
             f"scenario {chosen.name!r} has no command",
             where=project.loaded.where(f"/scenarios/{escape(chosen.name)}"),
-            next_step=f"add `command: …` to it, or give one: goldentrace record {chosen.name} -- CMD",
+            next_step=f"add `command: …` to it, or give one: {project.layout.command('record', chosen.name)} -- CMD",
         )
     folder, layout = project.layout.folder, project.layout
     environment = project.loaded.config.environments.get(project.environment or "")

@@ -38,6 +38,8 @@ class TraceReport(msgspec.Struct):
     lint: LintResult | None = None
     problem: Problem | None = None
     missing: Literal["missing-golden", "missing-candidate"] | None = None
+    is_pending: bool = False
+    """Has the comparison left a pending golden?"""
 
     def count(self, severity: Severity) -> int:
         """Return how many root changes and unaccepted findings of a severity there are."""
@@ -67,6 +69,8 @@ class Report(msgspec.Struct):
     notes: list[str] = msgspec.field(default_factory=list)
     can_accept: bool = True
     """Are the pending goldens still there when the report is read? In CI often not."""
+    options: tuple[str, ...] = ()
+    """What the commands that the report proposes need to find the same files: `--artifacts DIR`."""
 
     @property
     def exit_code(self) -> int:

@@ -94,7 +94,7 @@ def trace_document(trace: TraceReport, report: Report) -> Document:
         "status": trace.status(report.fail_on),
         "golden": _side(trace.golden_path, comparison.golden if comparison is not None else None),
         "candidate": _side(trace.candidate_path, comparison.candidate if comparison is not None else None),
-        "error": _error(trace),
+        "error": _error(trace, report.options),
         "first_divergence": names[id(first)] if first is not None else None,
         "findings": [
             _change(subject, comparison, names) if isinstance(subject, Change) else _finding(subject, names)
@@ -136,9 +136,9 @@ def count_events(normal: NormalTrace) -> int:
     return events
 
 
-def _error(trace: TraceReport) -> Document | None:
+def _error(trace: TraceReport, options: tuple[str, ...]) -> Document | None:
     if trace.missing is not None:
-        step = shlex.join(next_command(trace))
+        step = shlex.join(next_command(trace, options))
         return {"path": None, "line": None, "pointer": None, "message": MISSING[trace.missing], "next_step": step}
     problem = trace.problem
     if problem is None:
@@ -158,10 +158,10 @@ MISSING: Final = {
 }
 
 
-def next_command(trace: TraceReport) -> list[str]:
-    """Return the command that makes what is missing."""
+def next_command(trace: TraceReport, options: tuple[str, ...]) -> list[str]:
+    """Return the command that makes what is missing. options: those that it needs to find the same files."""
     verb = "record" if trace.missing == "missing-golden" else "run"
-    return ["goldentrace", verb, *(["--"] if trace.name.startswith("-") else []), trace.name]
+    return ["goldentrace", verb, *options, *(["--"] if trace.name.startswith("-") else []), trace.name]
 
 
 def _change(change: Change, comparison: Comparison | None, names: dict[int, str]) -> Document:

@@ -7,6 +7,8 @@ which. Trace text stands only in fenced blocks or as words without markup.
 import re
 from typing import Final
 
+import msgspec
+
 from goldentrace.model.report import Report, TraceReport
 from goldentrace.report import text
 from goldentrace.report.json_document import counted, summary
@@ -115,7 +117,7 @@ def _cut(words: str) -> str:
 
 def _section(trace: TraceReport, report: Report) -> str:
     """One trace: its text report, whose symbols stand in the first column so that they are coloured as a diff."""
-    alone = Report(report.command, [trace], fail_on=report.fail_on, config_path=report.config_path)
+    alone = msgspec.structs.replace(report, traces=[trace], notes=[])
     shown = text.render(alone, width=100, color=False, verbosity=0)
     if len(shown) > MAX_SECTION_CHARS:
         shown = shown[: MAX_SECTION_CHARS // 2] + "\n...\n" + shown[-MAX_SECTION_CHARS // 2 :]

@@ -26,7 +26,7 @@ MAX_LISTED: Final = 3
 SHIPPED: Final = ("default", "lenient", "strict")
 """Profiles that come with the package: nobody's to change."""
 MAX_ACCEPTED: Final = 4
-"""Scenarios that the command to accept names; more of them are reviewed one by one."""
+"""Scenarios that the command to accept names; of more of them the command that lists them is named."""
 
 
 def render(report: Report, *, width: int, color: bool, verbosity: int) -> str:
@@ -82,7 +82,7 @@ def _add_trace(page: Page, trace: TraceReport, report: Report, *, is_full: bool)
     if trace.missing is not None:
         page.wrapped(MISSING[trace.missing])
         _add_paths(page, trace)
-        _add_command(page, "next", next_command(trace))
+        _add_command(page, "next", next_command(trace, report.options))
         return
     if trace.problem is not None:
         _add_problem(page, trace)
@@ -302,22 +302,25 @@ def _add_next_steps(page: Page, report: Report) -> None:
         return
     if isinstance(first, Change):
         _add_start(page, first, changed, is_suite=len(report.traces) > 1)
-    _add_masking(page, changed)
+    _add_masking(page, changed, report.options)
     if report.command != "lint":  # a golden or a check gates on them from now on
         _add_allowing(page, changed)
     _add_command(page, "explain", ["goldentrace", "explain", first.code])
     pending = [trace.name for trace in changed if _is_pending(trace, report)]
-    if len(pending) > 1:
-        _add_command(page, "review", ["goldentrace", "review"])
+    if len(pending) > 1 and report.command != "diff":
+        _add_command(page, "review", ["goldentrace", "diff", *report.options])
+    elif len(pending) > MAX_ACCEPTED:
+        _add_command(page, "review", ["goldentrace", "pending", *report.options])
     if 1 <= len(pending) <= MAX_ACCEPTED:
-        _add_command(page, "accept", ["goldentrace", "accept", *_as_arguments(pending)])
+        _add_command(page, "accept", ["goldentrace", "accept", *report.options, *_as_arguments(pending)])
     elif len(changed) == 1 and _is_recorded(changed[0], report):
         assert changed[0].candidate_path is not None
         names = _as_arguments([changed[0].name])
-        _add_command(page, "record", ["goldentrace", "record", "--from", changed[0].candidate_path, *names])
+        words = ["goldentrace", "record", *report.options, "--from", changed[0].candidate_path, *names]
+        _add_command(page, "record", words)
 
 
-def _add_masking(page: Page, changed: list[TraceReport]) -> None:
+def _add_masking(page: Page, changed: list[TraceReport], options: tuple[str, ...]) -> None:
     """Add where the setting of a hint is written, once for all hints: a setting alone helps nobody find its file."""
     hinted = [
         trace
@@ -336,7 +339,7 @@ def _add_masking(page: Page, changed: list[TraceReport]) -> None:
         named = f"{stem}@{int(number) + 1}" if number.isdigit() else base
         words = f"to normalizers/{named}.yaml, with `name: {named}` and what normalizers/{base}.yaml holds"
     names = _as_arguments([trace.name for trace in hinted])
-    again = shlex.join(["goldentrace", "record", *names])
+    again = shlex.join(["goldentrace", "record", *options, *names])
     page.wrapped(f"write the setting of the hint {words}", indent=11, first="  mask     ")
     page.wrapped(f"then `profile: {named}` to goldentrace.yaml", indent=11)
     page.wrapped(f"then: {again}", indent=11)
@@ -367,9 +370,8 @@ def _add_start(page: Page, first: Change, changed: list[TraceReport], *, is_suit
 
 
 def _is_pending(trace: TraceReport, report: Report) -> bool:
-    """Has the comparison left a pending golden? Only a scenario's own run does, not two files that were named."""
-    is_own_run = ".goldentrace" in (trace.candidate_path or "").split("/")
-    return is_own_run and report.command != "record" and report.can_accept and _word(trace, report) == "CHANGED"
+    """Is there a pending golden to be accepted? Only a scenario's own run leaves one, not two files that were named."""
+    return trace.is_pending and report.can_accept and _word(trace, report) == "CHANGED"
 
 
 def _is_recorded(trace: TraceReport, report: Report) -> bool:

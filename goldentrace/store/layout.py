@@ -5,6 +5,7 @@ This module must not read or write what is in a file.
 """
 
 import os
+import shlex
 from pathlib import Path
 from typing import Final
 
@@ -21,13 +22,15 @@ class Layout(msgspec.Struct, frozen=True):
     """The places of one project.
 
     folder: absolute, the one that holds goldentrace.yaml; goldens: relative to it; artifacts: where candidates, logs
-    and pending goldens go instead of `.goldentrace/`; base: absolute, what shown paths are relative to.
+    and pending goldens go instead of `.goldentrace/`; base: absolute, what shown paths are relative to; options: those
+    that named these places, for the commands that a message proposes.
     """
 
     folder: Path
     goldens: str = "goldens"
     artifacts: Path | None = None
     base: Path = msgspec.field(default_factory=Path.cwd)
+    options: tuple[str, ...] = ()
 
     @property
     def local(self) -> Path:
@@ -77,6 +80,11 @@ class Layout(msgspec.Struct, frozen=True):
             return str(path)
         relative = os.path.relpath(path, self.base)
         return str(path) if Path(relative).parts[:3] == ("..", "..", "..") else relative
+
+    def command(self, verb: str, *names: str, options: tuple[str, ...] = ()) -> str:
+        """Return the command line that a message proposes, for the same places. options: further ones."""
+        dashes = ["--"] if any(name.startswith("-") for name in names) else []
+        return shlex.join(["goldentrace", verb, *self.options, *options, *dashes, *names])
 
     def make_local(self) -> None:
         """Make `.goldentrace/`, which git ignores by a file of its own. Raises: InfrastructureError."""

@@ -18,6 +18,7 @@ from goldentrace.model.change import Change, Comparison
 from goldentrace.model.normal import NormalTrace
 from goldentrace.model.operation import LooseEvent, Operation
 from goldentrace.model.profile import Profile
+from goldentrace.store.layout import Layout
 from goldentrace.store.pending import PendingRecord, sha256_of
 from goldentrace.store.sides import Terms, compare_sides, read_side
 
@@ -27,18 +28,19 @@ ORDER: frozenset[str] = frozenset({"GT104", "GT106", "GT107"})
 
 
 def accept_part(
-    record: PendingRecord, golden: Path, candidate: Path, terms: Terms, is_taken: IsTaken
+    record: PendingRecord, golden: Path, candidate: Path, terms: Terms, is_taken: IsTaken, layout: Layout
 ) -> tuple[bytes, int]:
     """Return the bytes of the golden with some changes taken in, and how many changes are left.
 
-    Raises: NotComparableError where the run is no longer the one that was compared, nothing is taken, or the changes
-    cannot be told apart.
+    layout: what shows paths and proposes commands. Raises: NotComparableError where the run is no longer the one that
+    was compared, nothing is taken, or the changes cannot be told apart.
     """
+    look = layout.command("diff", record.scenario)
     if sha256_of(candidate) != record.candidate_sha256:
         raise NotComparableError(
             f"the run that the pending golden of {record.scenario} was made of is gone or another one",
-            where=Where(str(candidate)),
-            next_step=f"compare again: goldentrace diff {record.scenario}",
+            where=Where(layout.shown(candidate)),
+            next_step=f"compare again: {look}",
         )
     left, right = read_side(golden), read_side(candidate)
     comparison, loaded = compare_sides(left, right, terms)
@@ -47,14 +49,15 @@ def accept_part(
     if not taken:
         raise NotComparableError(
             f"{record.scenario} has no such change",
-            next_step=f"look at what it has: goldentrace diff {record.scenario}",
+            next_step=f"look at what it has: {look}",
         )
     data = encode_golden(_Merge(comparison, loaded.profile, taken, kept).run())
     again = compare(read_golden(data, left.path), comparison.candidate, loaded.profile, backoff=terms.backoff)
     if _names(again.changes) != _names(kept):
         raise NotComparableError(
             f"these changes of {record.scenario} cannot be taken in without others",
-            next_step=f"accept all of them, goldentrace accept {record.scenario}, or name more with --code and --kind",
+            next_step=f"accept all of them: {layout.command('accept', record.scenario)}\n"
+            "or name more with --code and --kind",
         )
     return data, sum(change.is_root for change in kept)
 

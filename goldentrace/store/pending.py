@@ -137,12 +137,12 @@ class PendingStore:
         except OSError as error:
             raise InputError(
                 f"the pending golden cannot be read: {error.strerror}", where=Where(self._layout.shown(path)),
-                next_step=f"make it again: goldentrace diff {record.scenario}",
+                next_step=f"make it again: {self._layout.command('diff', record.scenario)}",
             ) from None  # fmt: skip
         if hashlib.sha256(data).hexdigest() != record.proposed_sha256:
             raise InputError(
                 "the pending golden was changed after the diff", where=Where(self._layout.shown(path)),
-                next_step=f"make it again: goldentrace diff {record.scenario}",
+                next_step=f"make it again: {self._layout.command('diff', record.scenario)}",
             )  # fmt: skip
         return data
 
@@ -164,7 +164,7 @@ class PendingStore:
             raise NotComparableError(
                 f"the pending golden of {record.scenario} is stale: {why}",
                 where=Where(self._layout.shown(self._layout.pending(record.scenario, record.suite))),
-                next_step=f"compare again, and look at what it says: goldentrace diff {record.scenario}",
+                next_step=f"compare again, and look at what it says: {self._layout.command('diff', record.scenario)}",
             )
 
     def _relative(self, path: Path) -> str:
@@ -177,5 +177,5 @@ class PendingStore:
         except (OSError, msgspec.DecodeError) as error:
             raise ConfigError(
                 f"the record of a pending golden cannot be read: {error}", where=Where(self._layout.shown(path)),
-                next_step="remove the file, then run: goldentrace diff",
+                next_step=f"remove the file, then run: {self._layout.command('diff')}",
             ) from None  # fmt: skip

@@ -87,7 +87,8 @@ def report(
         if index is not None:
             one.label = one.label or trace.operations[index].label
             one.tool_name = one.tool_name or trace.operations[index].tool_name
-    return TraceReport(name, golden.path, candidate.path, Comparison(golden, candidate, pairs, list(changes), **fields))
+    compared = Comparison(golden, candidate, pairs, list(changes), **fields)
+    return TraceReport(name, golden.path, candidate.path, compared, is_pending=bool(changes))
 
 
 def shop() -> list[Operation]:

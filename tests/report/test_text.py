@@ -63,7 +63,7 @@ def test_the_end_names_the_commands() -> None:
 
 def test_two_files_are_not_accepted_but_recorded() -> None:
     report = scene("argument_changed")
-    report.traces[0].candidate_path = "old runs/new.jsonl"
+    report.traces[0].candidate_path, report.traces[0].is_pending = "old runs/new.jsonl", False
     end = render(report, "text").splitlines()[-1]
     assert end == "  record   goldentrace record --from 'old runs/new.jsonl' refund"
 
@@ -73,8 +73,23 @@ def test_many_changed_scenarios_are_reviewed_not_accepted_at_once() -> None:
     for number, trace in enumerate(traces):
         trace.name = f"scenario-{number}"
     text = render(Report("diff", traces), "text")
-    assert "  review   goldentrace review\n" in text
+    assert "  review   goldentrace pending\n" in text
     assert "goldentrace accept" not in text
+
+
+def test_what_check_finds_in_several_scenarios_is_looked_at_with_diff() -> None:
+    report = scene("suite")
+    report.command, report.options = "check", ("--artifacts", "out")
+    text = render(report, "text")
+    assert "  review   goldentrace diff --artifacts out\n" in text
+
+
+def test_the_commands_find_the_files_that_were_compared() -> None:
+    report = scene("argument_changed")
+    report.options = ("--artifacts", "my runs")
+    assert render(report, "text").splitlines()[-1] == "  accept   goldentrace accept --artifacts 'my runs' refund"
+    report.traces[0].missing = "missing-candidate"
+    assert "  next     goldentrace run --artifacts 'my runs' refund\n" in render(report, "text")
 
 
 def test_a_warning_that_does_not_gate_is_still_shown_and_explained() -> None:

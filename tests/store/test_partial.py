@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from goldentrace.errors import NotComparableError
 from goldentrace.model.change import Change
 from goldentrace.store import partial
+from goldentrace.store.layout import Layout
 from goldentrace.store.partial import accept_part
 from goldentrace.store.pending import PendingRecord, sha256_of
 from goldentrace.store.profiles import Profiles
@@ -62,7 +63,7 @@ def test_exactly_what_was_not_taken_is_left(
 
     found_out: list[tuple[bytes, int]] = []
     sides = (folder / "a.jsonl", folder / "b.jsonl")
-    error = error_of(lambda: found_out.append(accept_part(record_of(folder), *sides, TERMS, is_taken)))
+    error = error_of(lambda: found_out.append(accept_part(record_of(folder), *sides, TERMS, is_taken, Layout(folder))))
     if error is not None:
         assert "without others" in error.what
         assert taken != set(codes), "everything can always be taken"
@@ -79,7 +80,14 @@ def test_what_does_not_come_out_right_is_refused(tmp_path: Path, monkeypatch: py
     write(tmp_path / "b.jsonl", run_of([("a", 2, "ok")]))
     monkeypatch.setattr(partial._Merge, "run", lambda self: self.new)
     with pytest.raises(NotComparableError, match="without others"):
-        accept_part(record_of(tmp_path), tmp_path / "a.jsonl", tmp_path / "b.jsonl", TERMS, lambda c: c.code == "GT101")
+        accept_part(
+            record_of(tmp_path),
+            tmp_path / "a.jsonl",
+            tmp_path / "b.jsonl",
+            TERMS,
+            lambda c: c.code == "GT101",
+            Layout(tmp_path),
+        )
 
 
 def test_a_run_that_was_replaced_is_refused(tmp_path: Path) -> None:
@@ -88,4 +96,4 @@ def test_a_run_that_was_replaced_is_refused(tmp_path: Path) -> None:
     record = record_of(tmp_path)
     write(tmp_path / "b.jsonl", run_of([("a", 3, "ok")]))
     with pytest.raises(NotComparableError, match="another one"):
-        accept_part(record, tmp_path / "a.jsonl", tmp_path / "b.jsonl", TERMS, lambda _: True)
+        accept_part(record, tmp_path / "a.jsonl", tmp_path / "b.jsonl", TERMS, lambda _: True, Layout(tmp_path))
