@@ -4,8 +4,6 @@ The end is what people read, so it holds the verdict, the exit code and the exac
 view.
 """
 
-import json
-import shlex
 from collections import Counter
 from typing import Final
 
@@ -13,7 +11,8 @@ from goldentrace.model.change import Change, Comparison
 from goldentrace.model.finding import Finding, LintResult
 from goldentrace.model.profile import SEVERITIES
 from goldentrace.model.report import Report, TraceReport
-from goldentrace.report.block import EXPLAINED, SETTING, add_change, add_finding
+from goldentrace.report.advice import add_allowing, add_masking, as_arguments
+from goldentrace.report.block import EXPLAINED, add_change, add_finding
 from goldentrace.report.cells import command_lines, measure
 from goldentrace.report.json_document import MISSING, count_events, counted, next_command, summary
 from goldentrace.report.page import Page, table
@@ -23,8 +22,6 @@ from goldentrace.report.view import View, subject
 MAX_BLOCKS: Final = 20
 """Blocks of one trace without -v; of a run that went another way altogether the first ones tell what happened."""
 MAX_LISTED: Final = 3
-SHIPPED: Final = ("default", "lenient", "strict")
-"""Profiles that come with the package: nobody's to change."""
 MAX_ACCEPTED: Final = 4
 """Scenarios that the command to accept names; of more of them the command that lists them is named."""
 
@@ -302,9 +299,9 @@ def _add_next_steps(page: Page, report: Report) -> None:
         return
     if isinstance(first, Change):
         _add_start(page, first, changed, is_suite=len(report.traces) > 1)
-    _add_masking(page, changed, report.options)
+    add_masking(page, changed, report.options)
     if report.command != "lint":  # a golden or a check gates on them from now on
-        _add_allowing(page, changed)
+        add_allowing(page, changed)
     _add_command(page, "explain", ["goldentrace", "explain", first.code])
     pending = [trace.name for trace in changed if _is_pending(trace, report)]
     if len(pending) > 1 and report.command != "diff":
@@ -312,51 +309,12 @@ def _add_next_steps(page: Page, report: Report) -> None:
     elif len(pending) > MAX_ACCEPTED:
         _add_command(page, "review", ["goldentrace", "pending", *report.options])
     if 1 <= len(pending) <= MAX_ACCEPTED:
-        _add_command(page, "accept", ["goldentrace", "accept", *report.options, *_as_arguments(pending)])
+        _add_command(page, "accept", ["goldentrace", "accept", *report.options, *as_arguments(pending)])
     elif len(changed) == 1 and _is_recorded(changed[0], report):
         assert changed[0].candidate_path is not None
-        names = _as_arguments([changed[0].name])
+        names = as_arguments([changed[0].name])
         words = ["goldentrace", "record", *report.options, "--from", changed[0].candidate_path, *names]
         _add_command(page, "record", words)
-
-
-def _add_masking(page: Page, changed: list[TraceReport], options: tuple[str, ...]) -> None:
-    """Add where the setting of a hint is written, once for all hints: a setting alone helps nobody find its file."""
-    hinted = [
-        trace
-        for trace in changed
-        if trace.comparison is not None and any(SETTING in (change.hint or "") for change in trace.comparison.changes)
-    ]
-    if not hinted:
-        return
-    assert hinted[0].comparison is not None
-    base = hinted[0].comparison.golden.header.profile
-    stem, _, number = base.rpartition("@")
-    if stem in SHIPPED:  # frozen: an own one extends it
-        words = f"to normalizers/NAME@1.yaml, with `name: NAME@1` and `extends: {base}`"
-        named = "NAME@1"
-    else:
-        named = f"{stem}@{int(number) + 1}" if number.isdigit() else base
-        words = f"to normalizers/{named}.yaml, with `name: {named}` and what normalizers/{base}.yaml holds"
-    names = _as_arguments([trace.name for trace in hinted])
-    again = shlex.join(["goldentrace", "record", *options, *names])
-    page.wrapped(f"write the setting of the hint {words}", indent=11, first="  mask     ")
-    page.wrapped(f"then `profile: {named}` to goldentrace.yaml", indent=11)
-    page.wrapped(f"then: {again}", indent=11)
-
-
-def _add_allowing(page: Page, told: list[TraceReport]) -> None:
-    """Add what accepts the defects that gate, where they are meant: in the profile, for every run."""
-    defects = [found for trace in told for found in counted(trace) if isinstance(found, Finding)]
-    tools = dict.fromkeys((found.code, found.tool_name) for found in defects if found.severity == "error")
-    if not tools:
-        return
-    entries = [
-        f"{{code: {code}, {'' if tool is None else f'tool: {json.dumps(tool)}, '}reason: WHY}}"
-        for code, tool in list(tools)[:MAX_LISTED]
-    ]
-    page.wrapped("where it is meant, add to the profile:", indent=11, first="  allow    ")
-    page.wrapped(f"rules: {{suppressions: [{', '.join(entries)}]}}", indent=11)
 
 
 def _add_start(page: Page, first: Change, changed: list[TraceReport], *, is_suite: bool) -> None:
@@ -393,10 +351,6 @@ def _first_subject(changed: list[TraceReport]) -> Change | Finding | None:
         if found:
             return min(found, key=lambda finding: SEVERITIES.index(finding.severity))
     return None
-
-
-def _as_arguments(names: list[str]) -> list[str]:
-    return ["--", *names] if any(name.startswith("-") for name in names) else names
 
 
 def _add_command(page: Page, name: str, words: list[str]) -> None:
