@@ -78,7 +78,7 @@ def test_many_changed_scenarios_are_reviewed_not_accepted_at_once() -> None:
 
 
 def test_what_check_finds_in_several_scenarios_is_looked_at_with_diff() -> None:
-    report = scene("suite")
+    report = suite()
     report.command, report.options = "check", ("--artifacts", "out")
     text = render(report, "text")
     assert "  review   goldentrace diff --artifacts out\n" in text
