@@ -76,4 +76,4 @@ def test_unstable_runs_name_no_golden_and_nothing_to_accept(project: Path, cli: 
     assert "goldens/" not in done.stdout
     assert "goldentrace accept" not in done.stdout
     assert "--from" not in done.stdout
-    assert "then: goldentrace record orders --verify 1" in " ".join(done.stdout.split())
+    assert "then: goldentrace record --verify 1 orders" in " ".join(done.stdout.split())
