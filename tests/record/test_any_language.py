@@ -41,9 +41,9 @@ def program(name: str, folder: Path) -> Path:
     return folder / name
 
 
-def start(command: list[str], run: Run) -> None:
+def start(command: list[str], run: Run, *, is_recorded: bool = True) -> None:
     program(command[1], run.path.parent)
-    environment = {"PATH": os.environ["PATH"], "GOLDENTRACE_TRACE": str(run.path)}
+    environment = {"PATH": os.environ["PATH"]} | ({"GOLDENTRACE_TRACE": str(run.path)} if is_recorded else {})
     done = subprocess.run(
         command, cwd=run.path.parent, env=environment, capture_output=True, text=True, timeout=60, check=False
     )
@@ -70,6 +70,12 @@ def test_a_trace_start_that_is_there_is_not_written_again(command: list[str], ru
     start(command, run)
     assert run.trace.start.scenario_id == "from the runner"
     assert run.outline() == OUTLINE
+
+
+@pytest.mark.parametrize("command", [pytest.param(["sh", "agent.sh"], id="shell"), NODE])
+def test_an_agent_that_nothing_records_runs_all_the_same(command: list[str], run: Run) -> None:
+    start(command, run, is_recorded=False)
+    assert [path.name for path in run.path.parent.iterdir()] == [command[1]]
 
 
 def test_a_shell_agent_that_starts_a_python_agent(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
