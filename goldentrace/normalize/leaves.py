@@ -134,12 +134,14 @@ class LeafReader:
             return
         if "0" in value and all(key == str(n) for n, key in enumerate(value)):
             flat.leaves[pointer + "#object"] = "object"  # else it could not be told from an array
-        named = {key for key in value if len(key) >= MIN_LENGTH and self._has_id(key)}
+        named: set[str] = set()
+        if max(map(len, value)) >= MIN_LENGTH:
+            named = {key for key in value if len(key) >= MIN_LENGTH and self._has_id(key)}
+            if named:
+                self._walk_named(value, named, pointer, flat, scope)
         for key, item in value.items():
             if key not in named:
                 self._walk(item, f"{pointer}/{pointers.escape(key)}", key, flat, scope)
-        if named:
-            self._walk_named(value, named, pointer, flat, scope)
 
     def _has_id(self, key: str) -> bool:
         return any(isinstance(part, Token) and part.is_id for part in self.text(key))

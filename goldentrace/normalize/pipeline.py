@@ -178,7 +178,7 @@ class _Normalization:
     def _place(self, unit: list[Group]) -> tuple[int | None, int | None]:
         """The turn of a unit (its agent's last one, where it states none), and its number among the turn's batches."""
         agent = unit[0].first.call.agent
-        turns = self.turns.get(agent)
+        turns = self.turns.get(agent) if self.turns else None
         turn = None if turns is None else turns.number(unit[0].turn)
         if len(unit) == 1:
             return turn, None
