@@ -1,8 +1,7 @@
 """`goldentrace lint`: traces against the rules."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
@@ -11,16 +10,19 @@ from goldentrace.cli.linting import idle_entries, lint_trace, read_known, today,
 from goldentrace.cli.options import fail_on_option, option, output_options, packed, project_options, reading_options
 from goldentrace.cli.output import Output, problem_of
 from goldentrace.cli.project import Project
+from goldentrace.cli.runs import runs_of
 from goldentrace.cli.terminal import columns, width_of
-from goldentrace.errors import GoldentraceError, InputError, Where
+from goldentrace.errors import GoldentraceError
 from goldentrace.model.finding import Finding, LintResult
 from goldentrace.model.profile import Severity
 from goldentrace.model.report import Report, TraceReport
 from goldentrace.store.reader_notes import reader_notes
-from goldentrace.store.sides import Reading, Side, no_bar, normal_of, read_side
+from goldentrace.store.sides import Reading, Side, normal_of
 
 if TYPE_CHECKING:
     from goldentrace.rules.acceptance import Acceptance
+
+GOLDEN: Final = "this is a golden: rules need the recorded values", "lint a trace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def lint(
     notes: list[str] = []
     for file in files:
         try:
-            sides = _sides(file, reading, output, notes)
+            sides = runs_of(file, reading, GOLDEN, notes.append, is_full=output.verbosity > 0)
             traces += [_lint(side, place, project, asked, known) for side, place in sides]
         except GoldentraceError as error:
             if len(files) == 1:
@@ -85,35 +87,6 @@ def lint(
         _show_checklists(results, output)
         return report.exit_code
     return output.write(report)
-
-
-def _sides(file: str, reading: Reading, output: Output, notes: list[str]) -> Iterator[tuple[Side, str]]:
-    """The traces of a file with their places, or the one that was named; what is to be said of it goes to the notes.
-
-    Raises: InputError for a golden.
-    """
-    from goldentrace.codec.golden import is_golden
-    from goldentrace.sources.choice import left_out_note, with_places
-    from goldentrace.sources.document import open_document
-    from goldentrace.sources.registry import document_traces
-
-    with reading.bar(file) as on_progress:
-        document = open_document(file, max_bytes=reading.max_bytes, on_progress=on_progress)
-        if is_golden(document.head.data):
-            raise InputError(
-                "this is a golden: rules need the recorded values", where=Where(document.name), next_step="lint a trace"
-            )
-        has_conflict = b"<<<<<<< " in document.head.data and document.head.archive is None
-        if reading.trace is not None or has_conflict:
-            side = read_side(file, msgspec.structs.replace(reading, bar=no_bar))
-            yield side, side.path
-            left_out = side.left_out
-        else:
-            for trace, place in with_places(document_traces(document, reading.format)):
-                yield Side(trace.path, trace=trace), place
-            left_out = left_out_note(document, is_full=output.verbosity > 0)
-        if left_out is not None:
-            notes.append(left_out)
 
 
 def _lint(side: Side, place: str, project: Project, asked: Asked, known: "list[Acceptance]") -> TraceReport:

@@ -1,26 +1,27 @@
 """`goldentrace stats`: figures of runs, per tool and per run. Thin: read, sum up, print."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-import msgspec
 
 from goldentrace.cli.options import output_options, project_options, reading_options
 from goldentrace.cli.output import Output
 from goldentrace.cli.project import Project
+from goldentrace.cli.runs import runs_of
 from goldentrace.cli.terminal import is_colored, width_of
-from goldentrace.errors import GoldentraceError, InputError, Where
+from goldentrace.errors import GoldentraceError
 from goldentrace.exitcodes import NO_VERDICT, OK
 from goldentrace.normalize.offsets import place_in_time
 from goldentrace.report.page import Page, table
 from goldentrace.report.values import brief_wait, plural
-from goldentrace.store.sides import Reading, Side, no_bar, normal_of, read_side
+from goldentrace.store.sides import Reading, normal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from goldentrace.scale.stats import Figures, RunStats, Stats
 
+GOLDEN: Final = "this is a golden: it tells no times and no results", "give a trace"
 LISTED = 30
 """Runs that the text lists; JSON has all."""
 
@@ -65,38 +66,12 @@ def _runs(file: str, project: Project, reading: Reading, output: Output) -> "Ite
     from goldentrace.scale.stats import stats_of_run
 
     loaded = project.profiles.load(project.profile_name())
-    for side, place in _sides(file, reading, output):
+    is_full = output.verbosity > 0
+    for side, place in runs_of(file, reading, GOLDEN, lambda text: output.say(f"note: {text}"), is_full=is_full):
         assert side.trace is not None, "goldens are refused"
         normal = normal_of(side, loaded)
         place_in_time(normal, side.trace)
         yield stats_of_run(Subject(side.trace, normal, loaded.profile, {}, loaded.profile.rules), place)
-
-
-def _sides(file: str, reading: Reading, output: Output) -> "Iterator[tuple[Side, str]]":
-    """The traces of a file with their places, or the one that was asked for. Raises: InputError for a golden."""
-    from goldentrace.codec.golden import is_golden
-    from goldentrace.sources.choice import left_out_note, with_places
-    from goldentrace.sources.document import open_document
-    from goldentrace.sources.registry import document_traces
-
-    with reading.bar(file) as on_progress:
-        document = open_document(file, max_bytes=reading.max_bytes, on_progress=on_progress)
-        if is_golden(document.head.data):
-            raise InputError(
-                "this is a golden: it tells no times and no results",
-                where=Where(document.name),
-                next_step="give a trace",
-            )
-        if reading.trace is not None:
-            side = read_side(file, msgspec.structs.replace(reading, bar=no_bar))
-            yield side, side.path
-            left_out = side.left_out
-        else:
-            for trace, place in with_places(document_traces(document, reading.format)):
-                yield Side(trace.path, trace=trace), place
-            left_out = left_out_note(document, is_full=output.verbosity > 0)
-        if left_out is not None:
-            output.say(f"note: {left_out}")
 
 
 # --- text -----------------------------------------------------------------------------------------------------------

@@ -33,6 +33,9 @@ def test_the_pairs_are_a_longest_common_subsequence(golden: list[str], candidate
     pairs, is_exact = align(golden, candidate)
     check_pairs(golden, candidate, pairs)
     assert (len(pairs), is_exact) == (longest(golden, candidate), True)
+    far = sequences._indel([ord(one) for one in golden], [ord(one) for one in candidate])
+    check_pairs(golden, candidate, far)
+    assert len(far) == len(pairs)
 
 
 @given(LETTERS, st.data())
